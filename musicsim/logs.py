@@ -1,4 +1,4 @@
-"""The program's log: warnings on stderr, and a readable file in the library's folder.
+"""The program's log: warnings go to stderr, and a readable file in the library's folder has more details.
 
 A message's string arguments are private unless they are :class:`Public`. The file puts private strings in quotation
 marks (“ ”), so that :func:`redact_private` can remove them. In a public demonstration, nothing is written to the
@@ -39,7 +39,7 @@ known_secrets: set[str] = set()
 
 
 class Public(str):
-    """A string without names of songs, artists or files, which may be sent to others."""
+    """A string that can be sent to others: it does not contain names of songs, artists or files."""
 
 
 def hide(secret: str) -> None:
@@ -135,7 +135,7 @@ class _LibraryLog(RotatingFileHandler):
         self.setFormatter(_Formatter(_LINE, marks=True))
 
     def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802
-        """Return whether a line exceeds the size in bytes; logging counts characters."""
+        """Return whether a line would exceed the maximum size in bytes; the base class counts characters."""
         path, line = Path(self.baseFilename), f"{self.format(record)}{self.terminator}".encode("utf-8", "replace")
         return path.exists() and path.stat().st_size + len(line) > self.maxBytes
 
@@ -186,7 +186,7 @@ class _Value:
 
 
 def _message(record: logging.LogRecord, show: _Show) -> str:
-    """Return a record's message; `show` converts its private strings, or the whole message of another package."""
+    """Return a record's message; `show` converts its private strings, or all of it if another package logged it."""
     is_ours = record.name.partition(".")[0] == _OURS and isinstance(record.msg, str)
     if not is_ours or isinstance(record.args, Mapping):
         return show(record.getMessage())
@@ -257,7 +257,7 @@ class _Formatter(logging.Formatter):
         self._marks = marks
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return a record's line, followed by its traceback, if any."""
+        """Return a record's line, followed by its traceback if it has one."""
         if not self._marks:
             return super().format(record)
         text = _message(record, _mark)

@@ -5,7 +5,7 @@ Each round solves
     minimize  penalty(W) + C max(0, max_i (loss_i - <W, psi_i>)) + mu/2 ||W - Y||^2  over the cone    (*)
 
 over the current planes, calls the oracle at the solution, and adds the oracle's plane. In plain bundle methods, Y is
-the best metric so far. The mean over many queries is nearly smooth, so such a proximal step is hardly better than a
+the best metric so far. The mean over many queries is nearly smooth, so this proximal step is hardly better than a
 gradient step. Therefore, Y is extrapolated as in Nesterov's method, and reset when the objective rises. Every plane is
 a lower bound on the slack, so the gap of :class:`~musicsim.metric._problem.Search` is valid for any sequence of steps.
 
@@ -105,7 +105,7 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
 
 
 class _Steering:
-    """Control of mu, and of the number of rounds for which planes without weight are kept."""
+    """Rules for mu, and for the number of rounds for which planes without weight are kept."""
 
     def __init__(self, mu: float, best: float, tol: float) -> None:
         self.mu, self.max_age = mu, _KEPT

@@ -15,7 +15,7 @@ _ETA = 10.0
 _QP_TOL = 1e-8  # Tolerance of the small quadratic program, relative to C
 _HIGH = 0.1  # Minimum rho at the start of a call, relative to the scale of the first plane
 _REACH = 1e6  # Limit on the change of rho by (4.15), which would halve rho forever while W is inside the cone
-_PROMISE = 0.1  # A result is good enough if the model there is below the best objective by this share of the gap
+_PROMISE = 0.1  # A result promises progress if the model there is below the best objective by this share of the gap
 _GROWTH = 1.5  # Ratio between the lengths of successive stages
 _MAX_STEPS = 10_000  # Approximate maximum number of steps per call
 _SUBGRADIENT_STEPS, _PATIENCE = 300, 20
@@ -24,7 +24,7 @@ _SUBGRADIENT_STEPS, _PATIENCE = 300, 20
 Inner = Callable[[Planes, Float64Array], tuple[Projection, Float64Array, Float64Array | None]]
 """Solver for step 3 of algorithm 4.1: finds the best metric for the planes, starting from the previous call.
 
-Returns the metric, the weights of the planes (for the lower bound), and the P that ``dual_scale`` takes, or None.
+Returns the metric, the weights of the planes (for the lower bound), and the P for ``dual_scale``, or None.
 """
 
 
@@ -49,15 +49,15 @@ def solve_cutting_plane(problem: Problem, search: Search, inner: Inner) -> None:
 class ADMM:
     """Alternating directions for the current planes (algorithm 4.2): `n_steps` steps per call; Z, U and rho are kept.
 
-    The paper starts with rho = 1 for any scale of the data. If C is large, W is then far from Z after a few steps, and
-    progress is slow. Here, rho starts each call at the scale of the problem, and (4.15) lowers it. For a task with the
-    shape of CAL10K, the objective after 30 s was 1.17 instead of 2 times the optimum.
+    The paper starts with rho = 1, whatever the scale of the data. If C is large, W is then far from Z after a few
+    steps, and progress is slow. Here, rho starts each call at the scale of the problem, and (4.15) lowers it. For a
+    task of CAL10K's size, this reduced the objective after 30 s from 2 to 1.17 times the optimum.
 
     If few rankings are possible, the method may stagnate: W does not change, the oracle returns a known plane, and the
     next call repeats the last call. The iterates then circle around the solution. The model exceeds its minimum by C
-    times the radius, which grows as (4.15) lowers rho. Therefore, if the model at the result of a call is not below the
-    best objective by a share of the gap, the call continues in stages of growing length. Each stage starts from the
-    mean iterate of the previous one, the center of the circle. From the first such call onward, rho is fixed.
+    times the radius, which grows as (4.15) lowers rho. Therefore, if a result does not promise progress (`_PROMISE`),
+    the call continues in stages of growing length. Each stage starts from the mean iterate of the previous stage, which
+    is the center of the circle. Once a call has continued in stages, rho is fixed.
 
     With the trace, W is split from Z, which is in the cone. With the L2,1 norm, there is a second Z, which the penalty
     shrinks row by row. The small program then has the same form, with the mean of both Z and with 2 rho.

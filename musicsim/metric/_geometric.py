@@ -9,9 +9,9 @@ from scipy import linalg
 from musicsim._arrays import Float64Array
 from musicsim._checks import check_number
 
-_SYMMETRY = 1e-8  # Largest difference from the transpose, relative to the largest entry, that is ignored as rounding
+_SYMMETRY = 1e-8  # Maximum difference from the transpose, relative to the largest entry, that counts as rounding
 _MIN_SHARE = 1e-12  # Minimum size of a scatter, relative to the other scatter
-# A `reg` above 0 is raised to at least this times d^2, because otherwise rounding could make a scatter singular.
+# A positive `reg` is raised to at least this times d^2, because rounding could otherwise make a scatter singular.
 _ROUNDING = 4.0 * np.finfo(np.float64).eps
 
 

@@ -9,8 +9,8 @@ irrelevant items come before the a-th relevant item. With T(c) = t_1 + ... + t_c
 
 base_a is concave, and its maximum is at the natural position, the number of t_j > r_a. In a most violated ranking, c_a
 is never below it: irrelevant items with higher scores come first at no cost, and every loss grows with c_a. Arrays
-are 0-based: ``before[a - 1]`` is c_a. Among equally violated rankings, one with fewer irrelevant items first is
-preferred.
+are 0-based: ``before[a - 1]`` is c_a. Among equally violated rankings, the one that puts fewer irrelevant items
+first is preferred.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ def gather_irrelevant(scores, slots, start, items, inverted, columns, negated):
 
 @njit(cache=True, nogil=True)
 def _count_above(values, n_values, threshold):
-    """Return how many of the first `n_values`, in descending order, are greater than `threshold`."""
+    """Count the values above `threshold` among the first `n_values`, which are in descending order."""
     low, high = 0, n_values
     while low < high:
         middle = (low + high) // 2
@@ -240,7 +240,7 @@ def _loss(loss, before, p, m, k, gains):
 
 @njit(cache=True, nogil=True)
 def count_below(values, thresholds, p, counts, lows):
-    """Write, for each value, how many of the descending `thresholds` are below it."""
+    """Write to `counts` how many of the `thresholds`, which are in descending order, are below each value."""
     n = len(values)
     if p < _FEW:  # comparing each threshold with all values vectorizes better than bisection
         for first in range(0, n, 512):  # blocks that stay in the first-level cache
@@ -333,7 +333,7 @@ def _weigh_by_rank(scores, columns, m, t, before, p, unit, weights, seen):
 def separate(loss, k, gains, harmonic, scores, slots, start, items, inverted, columns, negated, lost, inner):
     """Turn each row of `scores` into the weights of psi(y*) - psi(y) over the items.
 
-    `columns` are those of :func:`gather_irrelevant`, and `negated` contains its sorted scores; AUC uses neither. `lost`
+    `columns` comes from :func:`gather_irrelevant`, and `negated` contains its sorted scores; AUC uses neither. `lost`
     and `inner` receive Delta and <W, psi(y*) - psi(y)> of each row.
     """
     n = scores.shape[1]

@@ -27,7 +27,7 @@ _CHOICES = {
 
 
 def as_relevance(y: Any, n: int) -> Relevance:
-    """Return y, or a Relevance built from labels; raise ValueError unless query i is song i of `n` songs."""
+    """Return y, or a Relevance built from labels; raise ValueError unless query i is song i for all `n` songs."""
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:
         raise ValueError(
@@ -35,7 +35,7 @@ def as_relevance(y: Any, n: int) -> Relevance:
             f"each row of X must be a query and a song."
         )
     if not np.array_equal(relevance.own, np.arange(n)):
-        raise ValueError("y has different queries, or a different order; query i must be row i of X.")
+        raise ValueError("the queries of y are not the rows of X in order; query i must be row i of X.")
     return relevance
 
 
@@ -85,8 +85,8 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     ) -> tuple[Float64Array, BundleState | None]:
         """Return a flat metric of `cone`, set the attributes of the fit, and warn if a gap remains.
 
-        The callback also gets a function that returns the `components` of the best metric so far. The warning refers to
-        the line `stacklevel` frames up.
+        The callback also gets a function that returns the `components` of the best metric so far. The warning points
+        to the line `stacklevel` frames up.
         """
 
         def watch(step: dict[str, Any], best: Float64Array | None) -> bool:

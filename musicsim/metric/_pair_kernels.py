@@ -7,7 +7,7 @@ from musicsim.metric._kernels import count_below, dot
 
 TILE = 128
 """Number of columns processed together; a tile with the same number of rows fits into the second-level cache."""
-_FEW_ABOVE = 8  # If at most one in this many scores is above a threshold, these scores are processed one by one
+_FEW_ABOVE = 8  # If at most 1 in `_FEW_ABOVE` scores is above a threshold, these scores are processed one by one
 _PADDING = 8  # Extra columns; rows whose length is a power of two would compete for the same cache lines
 
 
@@ -26,7 +26,7 @@ def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, sco
 
 @njit(cache=True, nogil=True)
 def _count(s, row, column, begins, thresholds, barred_begins, barred, values, counts, lows, placed):
-    """Count, for each song starting at `column`, the thresholds of a row below its score; 0 for barred songs.
+    """Count the thresholds of a row below the score of each song from `column` on; 0 for songs in `barred`.
 
     Returns the sum of score times count; ``placed[c]`` is the number of songs with count c.
     """
@@ -72,8 +72,8 @@ def _count(s, row, column, begins, thresholds, barred_begins, barred, values, co
 def weigh_pairs(scores, first, norms, begins, thresholds, barred_begins, barred, units, sums, totals, placed):
     """Turn scores of a block of rows into weights; for songs after the block, sum the weights of both directions.
 
-    `scores`, (n_rows, n_songs - first), hold 2 q^T W x for the songs `first` and up, and are overwritten. `begins` and
-    `barred_begins`, (n_songs + 1,), are the offsets of each song's descending thresholds, and of the songs that are not
+    `scores`, (n_rows, n_songs - first), hold 2 q^T W x for the songs from `first` on; they are overwritten. `begins`
+    and `barred_begins`, (n_songs + 1,), are the offsets of each song's descending thresholds, and of the songs not
     ranked for it. `units`, (n_songs,), are 2 / (p m). Adds each song's weights for all other songs to `sums`, and the
     sums of score times count to `totals`, both (n_songs - first,). Adds the number of songs with each count to
     `placed`, (n_thresholds + n_songs - first,). Returns the number of nonzero weights; both weights of a pair count.

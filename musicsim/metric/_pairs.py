@@ -1,4 +1,4 @@
-"""Most violated rankings by AUC if all songs are queries: process pairs of songs instead of queries and songs.
+"""Most violated rankings by AUC if all songs are queries, computed from pairs of songs.
 
 For AUC, a song's score alone determines whether it comes before a relevant song. Therefore, both matrix products of
 :mod:`musicsim.metric.oracles` need only half the multiplications. The score of song j for query i and the score of i
@@ -16,7 +16,7 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int32Array, Int64Array
 from musicsim.metric import _pair_kernels as kernels
 
-_MIN_SHARE = 0.75  # Minimum share of songs that are queries; with fewer, half of all pairs would be more work
+_MIN_SHARE = 0.75  # Minimum share of songs that are queries; below this, processing half of all pairs takes longer
 _FEW = 1 / 8  # Share of nonzero weights below which the weights are multiplied one by one
 
 
@@ -34,7 +34,7 @@ class Pairs:
     def build(
         cls, n_songs: int, queries: Int64Array, items: Int32Array, start: Int64Array, inverted: BoolArray
     ) -> Self | None:
-        """Convert the sets of different queries; return None if few songs are queries or many songs are unranked."""
+        """Convert the queries' sets of songs; return None if few songs are queries or many songs are unranked."""
         if len(queries) < _MIN_SHARE * n_songs or not inverted.all():
             return None
         slots = np.full(n_songs, -1)

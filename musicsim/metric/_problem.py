@@ -56,13 +56,13 @@ class Problem:
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
     def scale(self, loss: float, psi: Float64Array) -> float:
-        """Return the proximal weight with which a gradient step from 0 reduces the plane to 0; 0 if no step gains."""
+        """Return the proximal weight with which a gradient step from 0 reduces the plane to 0; 0 if no step helps."""
         psi = psi.ravel()
         step = self.project(self.C * psi - self.penalty.gradient(np.zeros(psi.size))).point
         return float(step @ psi) / loss if loss > 0 else 0.0
 
     def lower_bound(self, planes: Planes, weights: Float64Array, P: Float64Array | None = None) -> float:
-        """Return the lower bound that weights of planes give; P is as in ``dual_scale``."""
+        """Return the lower bound that the weights of planes give; for P, see ``dual_scale``."""
         scale = self.penalty.dual_scale(planes.combine(weights), P)
         return float(weights @ planes.loss) / max(1.0, scale)
 

@@ -4,7 +4,7 @@ For solvers, a metric is one flat vector: the raveled (w, w) matrices of the blo
 diagonal weight r, and its penalty is sum(r * diag(W)). In scaled coordinates (:mod:`musicsim.metric.coordinates`), the
 trace of a metric has weights other than 1.
 
-Both penalties are the maximum of <G, W> over G in a set. `dual_scale` measures how far a combination of planes is
+Each penalty is the maximum of <G, W> over a set of G. `dual_scale` measures how far a combination of planes is
 outside this set; the lower bounds of all solvers are based on it.
 """
 
@@ -27,7 +27,7 @@ class Projection:
 
 
 class Cone:
-    """The cone with one block per entry of `widths` (its number of columns of X), full or diagonal.
+    """The cone with one block per entry of `widths` (the block's number of columns of X), full or diagonal.
 
     `weights`, (sum of widths,), are the positive r, by default 1. `size` is the length of a flat metric. `unit` is
     diag(r), flat: the gradient of the penalty. `n_projections` counts the eigendecompositions of blocks so far.
@@ -63,7 +63,7 @@ class Cone:
         points, factors = [], []
         for matrix in self.blocks(flat):
             block = 0.5 * (matrix + matrix.T)
-            # a Cholesky decomposition shows that a block is inside the cone forty times faster than eigenvalues
+            # a Cholesky decomposition, forty times faster than eigenvalues, shows that a block is inside the cone
             lower, info = linalg.lapack.dpotrf(block, lower=1, clean=1)
             if info == 0:
                 points.append(block.ravel())

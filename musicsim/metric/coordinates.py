@@ -4,8 +4,8 @@ The curvature of the slack along a pair of columns grows with the product of the
 first-order method is therefore slow along columns of small variance. Mapping the songs by any invertible B gives the
 same problem for B^-T W B^-1, with an adapted penalty. B consists of the principal axes, each divided by a power of its
 standard deviation. The power 1 gives equal curvature, and the power 0 leaves the penalty unchanged. A power of 1/2
-needed the fewest cuts: 28, against 51 with the power 0. Directions in which all songs are equal are dropped, because
-the best metric is 0 there.
+needed the fewest cuts: 28, compared with 51 for the power 0. Directions in which all songs are equal are dropped,
+because the best metric is 0 there.
 """
 
 from dataclasses import dataclass

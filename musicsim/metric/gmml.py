@@ -120,7 +120,7 @@ class GMML(LinearMetric, BaseEstimator):
         scatters = []
         for name, pairs in (("similar", np.asarray(similar)), ("dissimilar", np.asarray(dissimilar))):
             if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu":
-                raise ValueError(f"{name} has shape {pairs.shape}; it must be (m, 2), row numbers of X, with m >= 1.")
+                raise ValueError(f"{name} has shape {pairs.shape}; it must be (m, 2), m >= 1, with row numbers of X.")
             if pairs.min() < 0 or pairs.max() >= len(songs):
                 raise ValueError(
                     f"{name} contains row {pairs.max() if pairs.min() >= 0 else pairs.min()}, "

@@ -102,7 +102,7 @@ class KernelProjections:
 def training_kernels(kernels: Any) -> list[Float64Array]:
     """Return the kernels of the training songs as matrices.
 
-    Raises ValueError if there are no kernels, one is not square, finite and symmetric, or their sizes differ.
+    Raises ValueError if there are no kernels, their sizes differ, or a kernel is not square, finite and symmetric.
     """
     matrices = []
     for i, kernel in enumerate(_as_list(kernels)):
@@ -115,7 +115,7 @@ def training_kernels(kernels: Any) -> list[Float64Array]:
             raise ValueError(f"kernels[{i}] is not symmetric.")
         matrices.append(0.5 * (K + K.T))
     if any(len(kernel) != len(matrices[0]) for kernel in matrices):
-        raise ValueError(f"kernels have {[len(kernel) for kernel in matrices]} songs; they must be for the same songs.")
+        raise ValueError(f"kernels have sizes {[len(K) for K in matrices]}; they must all be for the same songs.")
     return matrices
 
 
@@ -132,7 +132,7 @@ def _full_map(K: Float64Array, max_rank: int | None) -> Axes:
     """Return the map from columns of K to scaled principal coordinates of its feature space."""
     values, vectors, lowest = _spectrum(K, max_rank)
     if lowest < -1e-6 * max(values[-1], -lowest):
-        raise ValueError(f"a kernel has the eigenvalue {lowest:.3g}; it must be positive semidefinite.")
+        raise ValueError(f"a kernel has an eigenvalue of {lowest:.3g}; it must be positive semidefinite.")
     is_positive = values > 1e-10 * values[-1]
     whitening = vectors[:, is_positive] / np.sqrt(values[is_positive])
     axes = Axes.principal(K @ whitening)

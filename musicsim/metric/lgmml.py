@@ -29,7 +29,7 @@ _FAR = 5.0  # Warn if the share of documents with t_r > 1 exceeds the share in t
 
 
 class LGMML(BaseEstimator):
-    """Rank documents for queries without vectors, by the documents' distances to anchors in local metrics.
+    """Rank documents by their distances to anchors in local metrics; queries do not need vectors.
 
     The score of a document is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13), where t_r is its squared distance to
     anchor r in metric M_r. Each M_r is the geometric mean metric of some random queries, and its anchor is the
@@ -152,7 +152,7 @@ class LGMML(BaseEstimator):
         check_labels(relevance)
         starts = check_groups(group, len(documents))
         rng = np.random.default_rng(self.random_state)
-        if hasattr(self, "query_weights_"):  # left from an earlier fit
+        if hasattr(self, "query_weights_"):  # left over from an earlier fit
             del self.query_weights_
         self.mean_, deviation = documents.mean(axis=0), documents.std(axis=0)
         varies = deviation > _rounding(len(documents), np.abs(documents).max(axis=0))
@@ -208,7 +208,7 @@ class LGMML(BaseEstimator):
         table, beyond = closeness(local, self._standardize(documents, starts))
         if beyond > _FAR * (1.0 - QUANTILE):
             warnings.warn(
-                f"{beyond:.0%} of the distances are above 1, where the score increases again (5% in training): these "
+                f"{beyond:.0%} of the distances are above 1 (5% in training), where scores increase again. These "
                 f"documents differ from the training documents. Standardize the features as in training.",
                 UserWarning,
                 stacklevel=2,
@@ -294,15 +294,15 @@ class LGMML(BaseEstimator):
         if queries is None:
             return self.weights_
         if not hasattr(self, "query_weights_"):
-            raise ValueError("queries: weights of single queries were not learned; fit with per_query=True.")
+            raise ValueError("queries: weights of individual queries were not learned; fit with per_query=True.")
         numbers = np.asarray(queries)
         if numbers.shape != (n_queries,) or numbers.dtype.kind not in "iu":
             raise ValueError(f"queries has shape {numbers.shape}; it must be ({n_queries},), with one int per group.")
         if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self.query_weights_)):
-            raise ValueError(f"queries must be numbers of training queries, 0 to {len(self.query_weights_) - 1}.")
+            raise ValueError(f"queries must be indices of training queries, from 0 to {len(self.query_weights_) - 1}.")
         return self.query_weights_[numbers]
 
 
 def _rounding(n: int | Int64Array, largest: Float64Array) -> Float64Array:
-    """Return the largest deviation of n equal numbers, which is not 0 because their mean is rounded."""
+    """Return the largest deviation that n equal numbers can have because their mean is rounded."""
     return n * np.finfo(np.float64).eps * largest

@@ -22,10 +22,10 @@ _SONGS_PER_METRIC = 10
 class LGMMLByExample(LinearMetric, BaseEstimator):
     """A metric that depends on the query: songs near it are compared by the features that matter there.
 
-    The songs are clustered. M_r is the geometric mean metric of pairs of a song in cluster r and a song that is
-    relevant or irrelevant to it. The anchor p_r of M_r is the cluster center. For a query x, songs are ranked by
-    ``M(x) = sum_r w_r(x) M_r``. The weights are proportional to exp(-rho/2 t_r), where t_r is the squared distance from
-    x to p_r in M_r (equations 3 and 11). Here, the weights are scaled to sum to 1.
+    The songs are clustered. M_r is the geometric mean metric of pairs that consist of a song in cluster r and a song
+    that is relevant or irrelevant to it. The anchor p_r of M_r is the cluster center. For a query x, songs are ranked
+    by ``M(x) = sum_r w_r(x) M_r``. The weights are proportional to exp(-rho/2 t_r), where t_r is the squared distance
+    from x to p_r in M_r (equations 3 and 11). Here, the weights are scaled to sum to 1.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         return metric
 
     def distances(self, Q: npt.ArrayLike, X: npt.ArrayLike) -> Float64Array:
-        """Return the distances (not squared) from queries to songs by the metrics of the queries.
+        """Return the distances (not squared) from queries to songs; each query has its own metric.
 
         Parameters
         ----------
@@ -199,6 +199,6 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
         t = np.stack(
             [compute_squared_lengths(M, places, p) for M, p in zip(self.metrics_, self.anchors_, strict=True)], axis=1
         )
-        # the nearest anchor has weight 1 before scaling, so distant points have weights, too
+        # before scaling, the nearest anchor has weight 1, so even distant points have nonzero weights
         weights = np.exp(-0.5 * float(self.rho) * (t - t.min(axis=1, keepdims=True)))
         return weights / weights.sum(axis=1, keepdims=True)

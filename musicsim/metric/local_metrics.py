@@ -83,7 +83,7 @@ def closeness(local: LocalMetrics, X: Float64Array) -> tuple[Float32Array, float
     table = np.empty((len(X), len(local.metrics)), dtype=np.float32)
     beyond = 0.0
     for r in range(len(local.metrics)):
-        # np.fmin also replaces NaN, the result if a square exceeds double precision
+        # np.fmin also replaces NaN, which results if a square overflows
         t = np.fmin(local.squares(X, r), _NO_CLOSER)
         beyond += np.count_nonzero(t > 1.0)
         table[:, r] = t * np.exp(-t)

@@ -50,8 +50,8 @@ class Oracle:
 
     Query i is song i. `queries` are the songs with both relevant and irrelevant songs. The metric and `Cut.dpsi` have
     the shape (d, d), or (d,) with ``structure="diagonal"``. With several `widths`, which sum to d, the metric is
-    block-diagonal, and both are the raveled blocks. If `pairs` is not None, cuts of all queries go through pairs of
-    songs; other cuts go through the queries one by one.
+    block-diagonal, and both are the raveled blocks. If `pairs` is not None, a cut of all queries processes pairs
+    of songs; other cuts process the queries one by one.
 
     Memory: a centered copy of X; during a cut, two more arrays of its size (three for a full-rank metric), and
     ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song, and 4 bytes per
@@ -88,8 +88,8 @@ class Oracle:
     def cut(self, W: Float64Array, L: Sequence[Float64Array] | None = None, *, slots: Int64Array | None = None) -> Cut:
         """Find the most violated ranking of each query, and the plane that these rankings give.
 
-        W is positive semidefinite. If its blocks have a low rank, pass their factors L (r, width), W = L^T L: scores
-        then take only r / d as much time. `slots` are indices of the `queries` to use; by default all of them.
+        W is positive semidefinite. If its blocks have a low rank, pass their factors L (r, width), W = L^T L, which
+        reduces the time for scores to r / d. `slots` are indices of the `queries` to use; by default all of them.
         """
         X = self._X
         left, right = self._sides(W, L)
@@ -103,7 +103,7 @@ class Oracle:
         else:
             chosen = np.arange(self.n_queries) if slots is None else slots
             folded, column_sums, lost, inner = self._cut_by_query(left, right, norms, chosen)
-        # The sum of w (q - x)(q - x)^T over pairs is ``X^T diag(sum w) X - Q^T A X - (Q^T A X)^T`` (3.5). The term of
+        # The sum of w (q - x)(q - x)^T over pairs is ``X^T diag(sum w) X - Q^T A X - (Q^T A X)^T`` (3.5). The term with
         # the row sums is 0. Both remaining terms share a product with X.
         folded -= 0.5 * column_sums[:, None] * X
         if self.structure == "diagonal":

@@ -205,9 +205,9 @@ def test_bad_files_are_not_retried(store, tmp_path, reason):
 @pytest.mark.parametrize(
     ("outcome", "words", "is_kept"),
     [
-        (WorkerDied(-signal.SIGKILL), "not analyzed this time", False),
-        (WorkerDied(-signal.SIGTERM), "not analyzed this time", False),
-        (WorkerDied(None), "not analyzed this time", False),
+        (WorkerDied(-signal.SIGKILL), "stopped its analysis twice", False),
+        (WorkerDied(-signal.SIGTERM), "stopped its analysis twice", False),
+        (WorkerDied(None), "stopped its analysis twice", False),
         (WorkerDied(-signal.SIGSEGV), "crashed twice (exit code -11)", True),
         (WorkerDied(1), "crashed twice (exit code 1)", True),
         (OverTimeError(), "took more than 600 s", True),

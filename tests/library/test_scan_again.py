@@ -317,7 +317,7 @@ def test_constantly_changing_file_gives_clear_error(tmp_path, monkeypatch):
         return sound
 
     monkeypatch.setattr(analysis, "analyse_sound", slow)
-    with pytest.raises(AudioError, match=r"a\.flac changed while it was read: scan again"):
+    with pytest.raises(AudioError, match=r"a\.flac changed while it was being read: scan again"):
         analyse(Task(path, path.stat().st_size, tmp_path / "frames"))
     monkeypatch.undo()
     assert analyse(Task(path, path.stat().st_size, tmp_path / "frames")).sound.n_frames > 9

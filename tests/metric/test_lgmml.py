@@ -322,7 +322,7 @@ def test_queries_can_have_own_weights():
     np.testing.assert_array_equal(shared.weights_, ranker.weights_)
     with pytest.raises(ValueError, match="per_query=True"):
         shared.predict(X, group, queries=np.arange(len(group)))
-    with pytest.raises(ValueError, match="training queries, 0 to"):
+    with pytest.raises(ValueError, match="training queries, from 0 to"):
         ranker.predict(X, group, queries=np.arange(len(group)) + 1)
     with pytest.raises(ValueError, match="queries has shape"):
         ranker.predict(X, group, queries=[0])

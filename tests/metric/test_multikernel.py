@@ -234,7 +234,7 @@ HIDDEN = np.ones((4, 4)) - np.eye(4) + 0.5 * np.eye(4)  # the diagonal is not ne
         ([SKEWED], LABELS, r"kernels\[0\] is not symmetric"),
         ([INDEFINITE], LABELS, "positive semidefinite"),
         ([HIDDEN], LABELS, "positive semidefinite"),
-        ([np.eye(4), np.eye(3)], LABELS, r"kernels have \[4, 3\] songs"),
+        ([np.eye(4), np.eye(3)], LABELS, r"kernels have sizes \[4, 3\]"),
         ([np.zeros((4, 4))], LABELS, "All kernels are constant"),
         ([np.ones((4, 4))], LABELS, "All kernels are constant"),
         ([np.empty((0, 0))], [], "kernel"),

@@ -32,26 +32,26 @@ _VERSION = 1  # version of the generated pictures
 _SIDE = 320  # pixels
 _QUALITY = 85
 _MAX_IMAGE_BYTES = 16 << 20
-_MAX_PIXELS = 36_000_000  # a decoded picture then takes 144 MB
+_MAX_PIXELS = 36_000_000  # a decoded picture of this size takes 144 MB
 LIMITS = Limits(seconds=20.0, memory_mb=1024)  # limits for one cover
 _KINDS = ("JPEG", "PNG", "WEBP", "GIF")
 _FRONT = 3  # the picture type of a front cover, in every format
 _FRAMES = frozenset((b"APIC", b"PIC"))
 _IMAGE = re.compile(r"(cover|folder|front)\.(jpe?g|png)", re.IGNORECASE)
 _MAX_CACHE_BYTES = 128 << 20
-CHECK_INTERVAL = 64  # new pictures between two checks of the cache's size, which list all its files
+CHECK_INTERVAL = 64  # number of new pictures between checks of the cache's size; each check lists all files
 _CACHED = re.compile(r"[0-9a-f]{32}\.jpg")
 
 
 class Covers:
-    """Covers of songs, made by workers and cached in ``cache/covers``, where the least recently used are deleted."""
+    """Song covers, made by workers and cached in ``cache/covers``; the least recently used ones are deleted."""
 
     def __init__(self, decoder: Decoder, max_bytes: int = _MAX_CACHE_BYTES) -> None:
         self._decoder, self._max_bytes = decoder, max_bytes
         self._counter = itertools.count()
 
     def tag_of(self, song: Song) -> str | None:
-        """Return an ETag for a song's cover, which changes when the file or folder changes; None without a file."""
+        """Return an ETag that changes with the song's file or the image in its folder; None if the file is missing."""
         try:
             image = _folder_image(song.path)
             paths = [song.path, *([image] if image else [])]
@@ -86,7 +86,7 @@ class Covers:
 
 
 def make_cover(path: Path) -> bytes:
-    """Make the cover of an audio file; b"" if it has none. Raises AudioError if the file cannot be read."""
+    """Return the cover of an audio file, or b"" if it has none. Raises AudioError if the file cannot be read."""
     try:
         return next(filter(None, map(thumbnail, _pictures(path))), b"")
     except OSError as error:
@@ -168,6 +168,6 @@ def _folder_image(path: Path) -> Path | None:
 
 @lru_cache(maxsize=1024)
 def _image_in(folder: Path, changed_ns: int) -> Path | None:
-    """Return the image named ``cover``, else ``folder``, else ``front``; cached until the folder changes."""
+    """Return the image called ``cover``, ``folder`` or ``front``, in this order; cached until the folder changes."""
     names = sorted((e.name for e in os.scandir(folder) if _IMAGE.fullmatch(e.name)), key=str.lower)
     return next((folder / name for name in names if S_ISREG((folder / name).stat().st_mode)), None)

@@ -45,7 +45,7 @@ class PlayableCopies:
 
     def _make(self, run: Run, folder: Path, source: Path, target: Path) -> Path:
         try:
-            # on the target's disk so that the move is atomic, and removed if the worker is killed
+            # a scratch folder on the same disk, so that the move is atomic; it is also removed if the worker is killed
             with scratch_of(folder).folder() as scratch:
                 copy = run(audio.transcode, source, scratch / target.name)
                 target.parent.mkdir(parents=True, exist_ok=True)

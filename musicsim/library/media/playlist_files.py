@@ -1,8 +1,8 @@
 """Playlist files for other programs: M3U8, XSPF, JSPF and PLS. Missing songs are listed, too.
 
-VLC, the strictest player tested, reads ``#``, ``?`` and ``%41`` in paths of M3U and PLS as parts of an address. So
-absolute paths with one of these are written as ``file://`` addresses. No spelling of relative paths works in all
-players, so they stay unchanged.
+VLC, the strictest player tested, reads ``#``, ``?`` and ``%41`` in paths of M3U and PLS as parts of an address.
+Therefore, absolute paths that contain one of these are written as ``file://`` addresses. No spelling of relative paths
+works in all players, so they stay unchanged.
 """
 
 import json
@@ -49,7 +49,7 @@ def m3u8(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
 
 
 def pls(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
-    """Return a PLS file, version 2, with the title as GNOME's players write it. Arguments are those of :func:`m3u8`."""
+    """Return a PLS file, version 2, with the title as GNOME's players write it. For the arguments, see :func:`m3u8`."""
     lines = [b"[playlist]", f"X-GNOME-Title={_one_line(title)}".encode()]
     lines += [f"; missing: {_name(song)}".encode() for song in missing(songs)]
     present = [song for song in songs if not song.is_missing]
@@ -77,12 +77,12 @@ def _line(song: Song, relative_to: Path | None, kind: str) -> bytes:
 
 
 def _relative(path: PurePath, relative_to: Path | None) -> str | None:
-    """Return the relative path, or only the name for visitors; None if there is none, as between Windows drives."""
+    """Return the path relative to a folder, or the file name for visitors; None if there is no relative path."""
     if is_public():
         return path.name
     try:
         return os.path.relpath(path, relative_to) if relative_to else None
-    except ValueError:
+    except ValueError:  # two different Windows drives
         return None
 
 
@@ -112,7 +112,7 @@ def xspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) 
 
 
 def jspf(title: str, songs: Sequence[Song], *, relative_to: Path | None = None) -> bytes:
-    """Return the same as :func:`xspf` in JSON."""
+    """Return the playlist of :func:`xspf` as JSON."""
     tracks = [
         {name: [value] if name in ("location", "identifier") else value for name, value in fields.items()}
         for fields in (_fields(song, relative_to) for song in songs)

@@ -1,7 +1,7 @@
-"""Songs that can be played, from their files or from elsewhere.
+"""Songs that can be played: from their files, or by an extension.
 
 The hook ``sound`` is a module with two functions. ``songs_with_sound(library, song_ids) -> set[int]`` returns the songs
-that it can play. ``respond(library, song, request) -> Response | None`` serves a browser that plays one of them.
+that it can play. ``respond(library, song, request) -> Response | None`` answers a browser's request to play a song.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from musicsim.public import is_public
 
 
 def has_sound(library: Library, song: Song) -> bool:
-    if song.path.is_file() or is_public():  # only the owner may play songs from elsewhere
+    if song.path.is_file() or is_public():  # visitors can play only files
         return song.path.is_file()
     return bool(songs_elsewhere(library, [song.id]))
 

@@ -25,20 +25,20 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Run = Callable[..., Any]
-"""Calls its first argument, a function in this package, in a worker with the other arguments."""
+"""Calls a function of this package in a worker; the function is the first argument, followed by its arguments."""
 
 _N_WORKERS = 2
 _TASKS_PER_WORKER = 1000  # tasks, half of them pings, until a worker is replaced to limit memory leaks
-_NICENESS = 5  # the priority is lower than that of pages, and higher than that of scans
+_NICENESS = 5  # lower priority than pages, higher priority than scans
 _TICK_S = 0.1
 PATIENCE_S = 30.0  # seconds until a request expires; a slow page on a busy server renews it sooner
-_ATTEMPTS = 3  # maximum number of workers to try if they end before they start the work
+_ATTEMPTS = 3  # maximum number of workers to try if they exit before they start the work
 MAX_START_S = 60.0
 _MAX_VISITORS = 1000  # maximum number of visitors whose last turn is remembered
 
 
 class DecodingDroppedError(MusicsimError):
-    """The work was dropped because nobody waited for it; it can be requested again."""
+    """The work was dropped because nobody was waiting for it; it can be requested again."""
 
 
 class Decoding(Generic[T]):
@@ -97,10 +97,10 @@ class Decoder:
     def ask(
         self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False, visitor: str = ""
     ) -> Decoding[T]:
-        """Queue work: urgent work comes first, then each visitor's first file, then their second files, and so on.
+        """Queue work: urgent work comes first, then each visitor's first file, then their second file, and so on.
 
-        `work` is called in a thread of this process with a :data:`Run`, which it uses to decode. Each call has
-        `limits`, and raises :class:`AudioError` if the worker crashes or exceeds them.
+        `work` is called in a thread of this process, and decodes with the :data:`Run` that it receives. Decoding raises
+        :class:`AudioError` if the worker crashes or exceeds `limits`.
         """
         decoding = Decoding(work, name, limits, is_urgent, visitor, self)
         self.warm_up()

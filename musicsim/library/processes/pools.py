@@ -24,8 +24,8 @@ class Pool(Protocol):
     ) -> Generator[tuple[T, Any] | None, None, None]:
         """Call a function in this package for each task in worker processes, and yield results as they arrive.
 
-        The function must be importable by name, or be a partial of such a function; each worker gets the partial's
-        arguments only once. Tasks are requested only when a worker is free. If a worker died or ran out of memory, its
+        The function, or the function in a partial, must be importable by name; each worker gets the partial's
+        arguments only once. Tasks are requested only when a worker is free. If a worker dies or runs out of memory, its
         task is repeated at the end, alone in a new worker.
 
         Yields (task, result) or (task, exception), or None after half a second without a result.

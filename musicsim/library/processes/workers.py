@@ -2,7 +2,7 @@
 
 Python starts a process by importing the caller's main script again, which may have side effects or fail. Our workers
 only call functions in this package, so the main script is hidden while a worker starts. Each worker has its own pipe,
-so a worker that dies leaves nothing shared locked. The closed pipe shows that the first of its tasks killed it.
+so a worker that dies does not block the others. Its pipe then closes, and its first task is the one that killed it.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ def _own_variables() -> dict[str, str]:
 
 
 class _Process(_plain.Process):  # type: ignore[name-defined]
-    """A process with our current environment variables; the fork server still has those from its start."""
+    """A process with our current environment variables; the fork server's variables may be outdated."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -86,7 +86,7 @@ class _Context(type(_plain)):  # type: ignore[misc]
 
 
 def worker_context(*modules: str) -> BaseContext:
-    """Return a context to start workers with one BLAS thread each; they share imported `modules` if possible."""
+    """Return a context for workers with one BLAS thread each; they share the imported `modules` if possible."""
     context = _Context()
     if _METHOD == "forkserver":
         context.set_forkserver_preload(list(modules))
@@ -127,10 +127,10 @@ _UNKNOWN = 255  # exit code that multiprocessing reports after its fork server h
 
 
 class Crew(Generic[T]):
-    """Worker processes that share tasks, and wait for more until :meth:`close`.
+    """Worker processes that share tasks, and wait for more until :meth:`close` is called.
 
-    The function must be importable by name, or be a partial of such a function. If `is_alone` is set, each task gets a
-    new worker.
+    The function, or the function in a partial, must be importable by name. If `is_alone` is set, each task gets a new
+    worker.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Crew(Generic[T]):
         self._workers.clear()
 
     def _run(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results like :meth:`outcomes`, without a second attempt."""
+        """Yield results like :meth:`outcomes`, but without a second attempt."""
         rest = iter(tasks)
         while True:
             self._distribute(rest)
@@ -267,7 +267,7 @@ class Worker(Generic[T]):
             self.pipe.send(task)
 
     def receive(self) -> Any:
-        """Receive None (ready), or later the result or exception of a task. Raises EOFError if the worker has died."""
+        """Receive None once the worker is ready, then a result or error per task. Raises EOFError if it has died."""
         try:
             message = self.pipe.recv()
         except (EOFError, OSError) as error:
@@ -327,7 +327,7 @@ def lower_priority(niceness: int) -> None:
 
 def limit_memory(memory_mb: int) -> None:
     """Make this process raise ``MemoryError`` beyond `memory_mb`, if the system supports it (Linux)."""
-    with contextlib.suppress(ImportError, ValueError, OSError):  # some systems do not have limits
+    with contextlib.suppress(ImportError, ValueError, OSError):  # some systems do not support limits
         import resource
 
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)

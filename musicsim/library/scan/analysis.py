@@ -112,7 +112,7 @@ def analyse(task: Task) -> Analysis | Same | Skipped:
             if isinstance(outcome, AudioError):
                 raise outcome
             return replace(outcome, busy_s=time.perf_counter() - started)
-    raise AudioError(f"{task.path} changed while it was read: scan again when it is complete.")
+    raise AudioError(f"{task.path} changed while it was being read: scan again when it is complete.")
 
 
 def analyse_apart(task: Task) -> Parcel | Same | Skipped:
@@ -155,7 +155,7 @@ def _check_song(task: Task, sound: Sound) -> None:
     if sound.duration_s < task.shortest_s:
         reason = (
             f"{task.path} lasts {sound.duration_s:.1f} s: files under {task.shortest_s:g} s are skipped. "
-            "Add it anyway, or lower the length of the shortest song in the settings."
+            "Add it anyway, or lower “Shortest song” in the settings."
         )
         raise _SkippedError(SHORT, reason, sound.duration_s)
     if not task.take_silent and sound.loudest < _SILENT:

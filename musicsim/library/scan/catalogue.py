@@ -55,7 +55,7 @@ def enter_known(library: ScanTarget, path: Path, same: Same) -> bool:
 def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
     """Add a file and its song; return whether the song is new. A known song keeps its id and all data.
 
-    A song is recognized by its bytes, else by its sound if its file has this path or no longer exists.
+    A song is recognized by its bytes. It is also recognized by its sound, unless another of its files still exists.
     """
     tags, aliases = asdict(analysis.tags), library.edits.aliases()
     sound = analysis.sound

@@ -59,10 +59,10 @@ def content_hash(source: Path | bytes) -> str:
 
 
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
-    """Return the audio files below `sources`, which are absolute paths of folders, or of files with any name.
+    """Find the audio files in `sources`: absolute paths of folders, or of single files with any extension.
 
-    Each folder is walked once; a file is listed under every name it has in these folders. Unless `absent_ok` is set, a
-    missing or refused source raises LibraryError before any walk; an address with a user name always does.
+    Each folder is walked once; a file is listed under every name it has in these folders. An address with a user name
+    raises LibraryError before any walk. A missing or refused source does the same, unless `absent_ok` is set.
     """
     stats: dict[Path, os.stat_result] = {}
     absent: list[Path] = []
@@ -127,7 +127,7 @@ class _Rules:
 
 
 def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
-    """Return an ignore file's line as an expression for whole paths, and whether it excludes; None if there is none.
+    """Return a line's regular expression for whole paths, and whether it excludes them; None if it has no pattern.
 
     pathspec's expressions also match everything below a name. Git matches only the name and does not enter excluded
     folders, so that ``!`` works in folders. Raises ValueError if the line is invalid.
@@ -146,7 +146,7 @@ def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
         last = "?*"
     text = sign + "/".join((*before, last)) + slash
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # a warning about "[[", which keeps its current meaning
+        warnings.simplefilter("ignore", FutureWarning)  # a warning that the meaning of "[[" may change
         try:
             patterns = GitIgnoreSpec.from_lines([text]).patterns
         except re.error as error:
@@ -160,7 +160,7 @@ def _pattern(line: str) -> tuple[re.Pattern[str], bool] | None:
 
 @dataclass(slots=True)
 class _Level:
-    """A folder that is being walked: the remaining entries, last name first, and the rules, innermost first."""
+    """A folder that is being walked: the remaining entries in descending order, and the rules, innermost first."""
 
     path: Path
     entries: list[os.DirEntry[str]]

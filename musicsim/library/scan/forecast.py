@@ -27,7 +27,7 @@ class Forecast:
         self._marks: deque[tuple[float, int]] = deque([(self._started, 0)])
 
     def done(self, path: Path, size: int, busy_s: float) -> None:
-        """Count a finished file and the time that a worker took."""
+        """Count a finished file and the worker time that it took."""
         ending = path.suffix.lower()
         self._left[ending] = max(0, self._left[ending] - size)
         self._bytes[ending] += size

@@ -1,8 +1,8 @@
 """Scans: find files, analyze new and changed ones in worker processes, and add each song once it is ready.
 
-A bad file is listed with its reason (:meth:`FileStore.failures`), and the scan continues. Unchanged files are not
+A bad file is listed with the reason (:meth:`FileStore.failures`), and the scan continues. Unchanged files are not
 opened again if they were added, or if they failed because of their content. Files that no longer exist are marked as
-missing, except in the folder for songs from elsewhere, which the hook ``folder_of_remote_songs`` names.
+missing, except in the folders that the hook ``folder_of_remote_songs`` names.
 """
 
 import logging
@@ -62,11 +62,11 @@ class AddReport:
 
 
 class Scan:
-    """One scan of folders and files, which the constructor lists and :meth:`run` analyzes, in parts if needed.
+    """One scan of folders and files. The constructor lists them; :meth:`run` analyzes them, in parts if needed.
 
-    `retry` reopens unchanged files that failed before. `anyway` adds short and silent files; a file named in `sources`
-    may always be short. `absent_ok` accepts a source that does not exist; its songs become missing. `todo` lists the
-    remaining files, `report` counts the finished ones. Raises LibraryError if a source does not exist, and
+    `retry` reopens unchanged files that failed before. `anyway` adds short and silent files; files listed in `sources`
+    are never skipped. `absent_ok` accepts a source that does not exist; its songs become missing. `todo` lists the
+    remaining files; `report` counts the finished ones. Raises LibraryError if a source does not exist, and
     StoreLockedError if another process is adding to this library.
     """
 
@@ -276,7 +276,7 @@ def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
         if error.is_crash:
             reason = f"the decoder crashed twice (exit code {error.exit_code}). Re-encode the file."
         else:
-            reason = "not analyzed this time: the system stopped it twice, perhaps for lack of memory. Scan again."
+            reason = "the system stopped its analysis twice, perhaps because memory ran out. Scan again."
     elif isinstance(error, OverTimeError):
         reason = f"reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
     elif isinstance(error, MemoryError):

@@ -32,7 +32,7 @@ class DuplicateStore(Tables):
         return set(self._values(sa.select(s.id).where(~s.is_compared)))
 
     def enter(self, pairs: Iterable[SamePair], compared: Iterable[int]) -> None:
-        """Add pairs and mark songs as compared; a listener's decisions stay."""
+        """Add pairs and mark songs as compared; a listener's decisions are not changed."""
         which = schema.songs.c.id == sa.bindparam("which")
         self._write_rows(
             (schema.duplicates.insert().prefix_with("OR IGNORE"), [asdict(pair) for pair in pairs]),

@@ -1,4 +1,4 @@
-"""Frames, aspects and descriptors of songs; frames and aspects are files named by the hash of the song's bytes.
+"""Frames, aspects and descriptors of songs; frames and aspects are files named after the hash of the song's bytes.
 
 The file names of aspects (harmony and rhythm) contain their version, so one directory listing shows which are missing.
 """

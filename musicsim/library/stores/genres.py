@@ -17,7 +17,7 @@ def genre_key(name: str) -> str:
 
 
 def genre_spellings(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
-    """Return the spellings of each genre with several, given the number of songs per name; the most used come first."""
+    """Return the spellings of genres that have several, most used first; `counts` is the number of songs per name."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in counts:
         groups[genre_key(name)].append(name)

@@ -77,7 +77,7 @@ class JobStore(Tables):
             path.unlink(missing_ok=True)
 
     def create(self, kind: str, arguments: Mapping[str, Any], pid: int | None = None) -> int:
-        """Store a new job in the state "waiting" and return its id; `pid` is the process that will run it, if any.
+        """Store a new job in the state "waiting" and return its id; `pid` is the process that will run it, if known.
 
         Raises LibraryError, and stores nothing, if the arguments contain an address with a password.
         """
@@ -98,7 +98,7 @@ class JobStore(Tables):
         self._execute(statement.values(**values, updated_at=time.time()))
 
     def claim(self, job_id: int, **values: Any) -> bool:
-        """Change fields of a job that waits for its process; return False if it has one, or has ended."""
+        """Change fields of a job that is waiting for a process; return False if it already has one, or has ended."""
         c = schema.jobs.c
         is_free = (c.id == job_id) & (c.state == "waiting") & c.pid.is_(None)
         return self._execute(schema.jobs.update().where(is_free).values(**values, updated_at=time.time())) > 0

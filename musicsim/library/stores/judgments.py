@@ -17,7 +17,7 @@ from musicsim.library.db import Tables, Write, check_details, schema
 FORMS = ("odd", "like")
 """Kinds of questions about songs. Which one does not belong? Which one is more like the first?"""
 RESULT = "result"
-"""Kind of a rating: a search result is like the query song, or not."""
+"""Kind of a rating, which says whether a search result is similar to the query song."""
 
 _MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # minimum and maximum number of songs in a question
 _MAX_PAGES = 1024  # maximum number of database pages of 4 kB for one visitor's judgments
@@ -35,7 +35,7 @@ class Judgment:
     # rating: the query song, then the result
     song_ids: tuple[int, ...]
     # question or choice: position of the song or option, starting at 0; None: unsure, or no difference
-    # rating: 1 for a result like the query song, else -1
+    # rating: 1 if the result is similar to the query song, else -1
     chosen: int | None
     context: Mapping[str, Any] = field(default_factory=dict, hash=False)  # JSON
 
@@ -88,7 +88,7 @@ def question_key(form: str, songs: Sequence[int]) -> QuestionKey:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Number of times each of two options was chosen, on either side; `first` comes first alphabetically."""
+    """Number of times that each of two options was chosen; `first` is the first one in alphabetical order."""
 
     first: str
     second: str
@@ -132,7 +132,7 @@ def summarize(
 
 
 class JudgmentStore(Tables):
-    """Judgments in one database, each deleted with any of its songs; they do not change the library's revision."""
+    """Judgments in one database; deleting a song deletes its judgments. They do not change the library's revision."""
 
     def add(self, listener: str, kind: str, song_ids: Sequence[int], chosen: int | None, **context: Any) -> int:
         """Store a :class:`Judgment` and return its id. Raises ValueError, or NotFoundError if a song is missing."""
@@ -159,7 +159,7 @@ class JudgmentStore(Tables):
         return [_judgment(row._asdict()) for row in rows]
 
     def mark(self, *kinds: str) -> tuple[int, int]:
-        """Return the number of judgments of some kinds and the last id, which together reveal changes."""
+        """Return the number of judgments of some kinds and their last id, to detect changes."""
         query = sa.select(sa.func.count(), sa.func.max(schema.judgments.c.id)).where(_filter(kinds))
         n, last = next(self._rows(query))
         return n, last or 0
@@ -242,7 +242,7 @@ class Opinions(Tables):
 
 
 def opinions_in_memory() -> Opinions:
-    """Create a store in memory for one visitor's opinions. Song ids are not checked."""
+    """Create an in-memory store for one visitor's opinions. Song ids are not checked."""
     engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
     with engine.begin() as connection:
         connection.exec_driver_sql(f"PRAGMA max_page_count={_MAX_PAGES}")

@@ -17,7 +17,7 @@ from musicsim.library.stores.playlists import put_playlists
 
 OTHER_SOURCE = "import"  # source of plays and tags without a recorded import
 MAX_PAUSE_S = 30 * 60
-"""Maximum seconds between two starts in one listening session. 30 minutes are usual for visits to websites (Catledge
+"""Maximum seconds between two starts in one listening session. 30 minutes is usual for visits to websites (Catledge
 and Pitkow 1995, "Characterizing browsing strategies in the World-Wide Web", found 25.5). Few songs last longer."""
 _BLOCK = 10_000  # rows per statement
 _TIME = np.dtype("<u4")
@@ -60,7 +60,7 @@ class ImportEntry:
     n_matched: int  # number of songs that are in the library now
     n_plays: int  # number of plays, including those of unmatched songs; 0 for tags and playlists
     n_skipped: int  # number of rows that were left out
-    first_at: float | None  # time of the first and last play, if the files contain it
+    first_at: float | None  # times of the first and last play, if the files contain them
     last_at: float | None
 
 
@@ -216,7 +216,7 @@ class ListeningStore(Tables):
         return entry
 
     def list_unmatched(self) -> list[Waiting]:
-        """Return the imported songs that are not in the library, the most played first."""
+        """Return the imported songs that are not in the library, most played first."""
         w, i = schema.waiting.c, schema.imports.c
         count = sa.func.sum(sa.case((i.kind == "plays", w.value), else_=1)).label("n")
         query = sa.select(w.artist, w.title, sa.func.max(w.album), count).join(schema.imports, i.id == w.import_id)

@@ -23,7 +23,7 @@ MAX_NAME = 60
 NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
 BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
 """Kinds of the built-in models; every library has one model of each kind."""
-MIN_ARCHIVED = 50_000  # minimum number of songs for a file; the rows of fewer songs are read in a tenth of a second
+MIN_ARCHIVED = 50_000  # minimum number of songs for a cache file; reading fewer rows takes only a tenth of a second
 _MAX_IN_MEMORY = 8  # models
 
 
@@ -73,7 +73,7 @@ class ModelStore(Tables):
         self._rows_of = lru_cache(_MAX_IN_MEMORY)(self._cache_rows)
 
     def path(self, model_id: str) -> Path:
-        """Return a model's folder, which callers may delete. Raises LibraryError if the id leads out of `folder`."""
+        """Return a model's folder, which callers may delete. Raises LibraryError if the id points outside `folder`."""
         if model_id in ("", ".", "..") or "/" in model_id or "\0" in model_id:
             raise LibraryError(f"{self.folder}: the model {model_id!r} is not the name of a folder. Restore a backup.")
         return self.folder / model_id
@@ -83,7 +83,7 @@ class ModelStore(Tables):
         return [r for r in self._records()[0] if r.is_complete and (retired or not r.is_retired)]
 
     def _records(self) -> tuple[list[ModelRecord], dict[str, int]]:
-        """Return all models, and the known numbers of rows keyed by model id; read once per revision."""
+        """Return all models, and the known row counts, keyed by model id; read once per revision."""
         revision = self._revision()
         if self._cache[0] != revision:
             rows = self._rows(sa.select(schema.models).order_by(schema.models.c.created_at))
@@ -115,7 +115,7 @@ class ModelStore(Tables):
         return record
 
     def find(self, name: str) -> ModelRecord:
-        """Return a model by its name, else by its id. Raises NotFoundError, which lists the names."""
+        """Find a model by its name first, then by its id. Raises NotFoundError, which lists the names."""
         models = self.all()
         for record in (*(m for m in models if m.name == name), *(m for m in models if m.id == name)):
             return record
@@ -130,7 +130,7 @@ class ModelStore(Tables):
         self._execute(schema.models.insert().values(**asdict(record)))
 
     def finish(self, model_id: str, *, activate: bool = False) -> None:
-        """Finish a model; it replaces the one with its name, and is active if that one was or `activate` is set."""
+        """Finish a model and replace any other with the same name; `activate` is implied if that one was active."""
         m = schema.models.c
         name = self.get(model_id).name
         with self._write() as connection:
@@ -153,7 +153,7 @@ class ModelStore(Tables):
         connection.execute(schema.models.update().values(is_active=m.id == model_id))
 
     def rename(self, model_id: str, name: str) -> None:
-        """Rename a model. Raises LibraryError if the name is empty, too long or used, or the model is built in."""
+        """Rename a model. Raises LibraryError if the name is empty, too long or taken, or the model is built in."""
         name = " ".join(name.split())
         if self.get(model_id).kind in BUILT_IN:
             raise LibraryError("built-in models cannot be renamed; only models that you made can.")
@@ -213,7 +213,7 @@ class ModelStore(Tables):
     def append(
         self, model_id: str, song_ids: Sequence[int], features: Float32Array | None, vectors: Float32Array
     ) -> None:
-        """Add rows, all or none; `features` is None if another model has them. Raises ModelError if rows are lost."""
+        """Add all rows or none; `features` is None if another model stores them. May raise ModelError."""
         record = self.get(model_id)
         with self._write() as connection:
             # inside the transaction, so that two writers cannot use the same rows
@@ -249,7 +249,7 @@ class ModelStore(Tables):
         return self._vector_file(record).holds(n_rows[record.id])
 
     def song_rows(self, model_id: str) -> SongRows:
-        """Return a model's rows; the same object until they change. The first call may take seconds."""
+        """Return a model's rows, as the same object until they change. The first call may take several seconds."""
         return self._rows_of(model_id).get()
 
     def _cache_rows(self, model_id: str) -> CachedValue[SongRows]:
@@ -291,7 +291,7 @@ class ModelStore(Tables):
         return self._read(owner, self._feature_file(owner))
 
     def feature_file(self, model_id: str) -> tuple[SongRows, Float32Array]:
-        """Return the rows of a model's features, and map their file. Raises ModelError if it is damaged."""
+        """Return the rows of a model's features, and their mapped file. Raises ModelError if it is damaged."""
         owner = self.get(self.get(model_id).features_of)
         song_rows = self.song_rows(owner.id)
         return song_rows, _read_rows(owner, self._feature_file(owner), _stop(song_rows))

@@ -9,7 +9,7 @@ from musicsim.library.db import Tables, schema
 PLAYER = "this player"
 """Source of these plays."""
 _LISTENER = "owner"
-_SKIP = "skip"  # kind of a judgment
+_SKIP = "skip"  # kind of judgment
 
 
 class PlayerPlays(Tables):

@@ -56,7 +56,7 @@ class PlaylistStore(Tables):
             return put_playlists(connection, playlists, source)
 
     def rename(self, playlist_id: int, name: str) -> None:
-        """Rename a playlist, and replace one with the same source, category and new name. May raise NotFoundError."""
+        """Rename a playlist; it replaces one with the same source, category and name. May raise NotFoundError."""
         p = schema.playlists.c
         with self._write() as connection:
             row = connection.execute(sa.select(p.source, p.category).where(p.id == playlist_id)).one_or_none()

@@ -1,4 +1,4 @@
-"""Daily small copies of the data that people made: plays, tags, playlists, answers, thumbs and edits.
+"""Daily small copies of the data that people entered or imported: plays, tags, playlists, answers, thumbs and edits.
 
 Songs are identified by hashes and paths, so that a copy also matches a library whose songs were reanalyzed.
 """
@@ -46,7 +46,7 @@ def _song_columns(table: sa.Table) -> list[str]:
 
 
 def _condition(table: sa.Table) -> str:
-    """Return the SQL condition for the rows in a table that people made."""
+    """Return the SQL condition for the rows of a table that belong in a small copy."""
     return "NOT is_same" if table is schema.duplicates else "1"
 
 
@@ -54,7 +54,7 @@ def _condition(table: sa.Table) -> str:
 class RestoredCopy:
     n_songs: int  # number of songs in the copy that are in the library
     n_absent: int  # number of songs in the copy that are not in the library; their data was left out
-    before: Path | None  # a copy of the replaced data, if any
+    before: Path | None  # a copy of the replaced data; None if there was no data
 
 
 class SmallCopies:
@@ -106,9 +106,9 @@ class SmallCopies:
         return target
 
     def bring_back(self, path: Path) -> RestoredCopy:
-        """Replace the data that people made with the data in a copy, after making a copy of the current data.
+        """Replace the entered and imported data with the data in a copy, after making a copy of the current data.
 
-        Links to listening tests get new tokens if the copy is from elsewhere. Errors are raised before any change.
+        Links to listening tests get new tokens if the copy is outside `folder`. Errors are raised before any change.
         """
         with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
             with _SMALL_COPY.open(path) as stream:

@@ -21,7 +21,7 @@ def part_length(n_frames: int) -> int:
 
 
 def part_gaussians(frames: SongFrames) -> gaussians.SongGaussians:
-    """Return the Gaussians of a song's parts, in order: the stored ones, else fitted to the frames."""
+    """Return the Gaussians of a song's parts, in order: stored ones if possible, otherwise fitted to the frames."""
     stored = None if frames.parts is None else _unpack(frames.parts, len(frames))
     return _fit(frames) if stored is None else stored
 

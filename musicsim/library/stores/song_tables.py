@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from musicsim.library.db import Archive, CachedValue, Changes, SongTable, Tables, Write, read_table, schema
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 
-MIN_ARCHIVED = 50_000  # minimum number of songs for a file; fewer are read from the database in less than half a second
+MIN_ARCHIVED = 50_000  # minimum number of songs for a cache file; reading fewer takes less than half a second
 
 
 class SongTables(Tables):

@@ -29,8 +29,8 @@ class Song:
     path: Path  # one of its files, or the last known file of a missing song
     folder: str
     is_missing: bool  # True if none of its files exists anymore
-    # key of "the same artist" for limits, spacing, colors and splits: the artist, else the folder, else the song alone.
-    # Songs by unknown artists do not form one large group.
+    # shared by songs of the same artist, for limits, spacing, colors and splits. If the artist is unknown, the folder
+    # determines the group; if the folder is generic, the song forms its own group.
     group: str
     stand_in: str | None  # name of the folder that is shown for an unknown artist
     place: str  # the folder, relative to the music folder

@@ -32,7 +32,7 @@ class TagChange:
 
     song_id: int
     known: Mapping[str, Any]  # shown values, keyed by tag; if any has changed since, the song stays unchanged
-    edits: Mapping[str, Any]  # new values of known tags; None empties a tag; edits to other known tags are removed
+    edits: Mapping[str, Any]  # new values; None empties a tag; other tags in `known` lose their edits
 
 
 class TagEdits(Tables):
@@ -43,7 +43,7 @@ class TagEdits(Tables):
             self._change(connection, song_ids, lambda _, edits: edits | values)
 
     def change(self, changes: Iterable[TagChange]) -> list[TagChange]:
-        """Apply changes to songs that nobody has changed in the meantime; return one change per tag to undo them."""
+        """Apply changes to songs that nobody has changed in the meantime; return one change per tag to undo this."""
         checked = [(change, _check_change(change)) for change in changes]
         undo: list[TagChange] = []
         with self._write() as connection:
@@ -163,9 +163,7 @@ def _check_change(change: TagChange) -> dict[str, Any]:
     for name in change.known:
         _check_name(name)
     if unknown := change.edits.keys() - change.known.keys():
-        raise ValueError(
-            f"{', '.join(sorted(unknown))}: `known` must have the values that the song now shows for these tags."
-        )
+        raise ValueError(f"{', '.join(sorted(unknown))}: `known` must contain the song's current values of these tags.")
     return {name: _check_edit(name, value) for name, value in change.edits.items()}
 
 
@@ -181,7 +179,7 @@ def _check_edit(name: str, value: Any) -> Any:
         if value in (None, ""):
             return None
         if not str(value).strip().isdecimal() or not 1 <= int(value) <= _MAX_VALUES[name]:
-            raise ValueError(f"{name} {value!r} is not valid: give a whole number from 1 to {_MAX_VALUES[name]}.")
+            raise ValueError(f"{name} {value!r} is not valid: enter a number from 1 to {_MAX_VALUES[name]}.")
         return int(value)
     text = " ".join(str(value or "").split()) or None
     if name == "title" and text is None:

@@ -1,7 +1,7 @@
 """Identity of artists: placeholder names, songs without an artist, and different spellings.
 
-More than half of real-world files have no artist or a placeholder, which would make half a library one artist. So the
-song's folder replaces an unknown artist. If the folder is generic, too, the song is a group of its own.
+More than half of real-world files have no artist or a placeholder, so half of a library would look like one artist.
+Therefore, the song's folder replaces an unknown artist. If the folder is generic, too, the song forms its own group.
 """
 
 import re
@@ -69,8 +69,8 @@ _PLAIN_LETTERS = str.maketrans(
 )
 _SAME_WORDS = {"n": "and", "ft": "feat", "featuring": "feat", "versus": "vs"}
 _ARTICLE_BEHIND = re.compile(r"(.+),\s*(the|a|an|die|der|das|le|la|les|los|las|el|il|i|gli)\W*", re.DOTALL)
-_SHORTEST_TYPO = 8  # minimum letters in a name with a typo
-_SHORTEST_WORD = 5  # minimum letters in a word with a typo: "Jon" and "John" are two names
+_SHORTEST_TYPO = 8  # minimum number of letters in a name with a typo
+_SHORTEST_WORD = 5  # minimum number of letters in a word with a typo: "Jon" and "John" are two names
 _MAX_COMPARED = 16  # maximum number of names that differ in one letter; more are a series, not errors
 
 
@@ -84,7 +84,7 @@ def parse_artist(name: str | None) -> str | None:
 
 
 def artist_group(artist: str | None, folder: Path, roots: Iterable[Path]) -> str | None:
-    """Return the key for "the same artist" in artist limits, spacing, colors and splits.
+    """Return the key that songs by the same artist share, for artist limits, spacing, colors and splits.
 
     The key is the artist's normalized name. For None and placeholders, it is ``"folder:<path>"``, or None if the song's
     folder is generic.
@@ -107,7 +107,7 @@ def similar_spellings(counts: Mapping[str, int]) -> list[tuple[str, ...]]:
 
     Names are compared without case, accents, punctuation, spaces and "The" at either end. One typo is allowed if both
     names have at least eight letters and the same digits, and the misspelled word has at least five letters. A name
-    joins a more frequent name that has not joined another, so that errors do not accumulate. The time is linear.
+    joins a more frequent name that has not joined another, so that errors do not accumulate. This takes linear time.
     """
     spellings: dict[str, list[str]] = defaultdict(list)
     words: dict[str, tuple[str, ...]] = {}
@@ -138,7 +138,7 @@ def _letters(text: str) -> str:
 
 
 def strip_accents(text: str) -> str:
-    """Return text in lower case, without the accents on European letters; vowel signs in other scripts stay."""
+    """Return text in lower case, without the accents on European letters; keep vowel signs in other scripts."""
     if text.isascii():
         return text.lower()
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
@@ -193,7 +193,7 @@ def _is_generic(name: str) -> bool:
 
 
 def artist_words(name: str) -> tuple[str, ...]:
-    """Return the distinctive words in a name, in a plain spelling."""
+    """Return the distinctive words in a name, in lower case and without accents or punctuation."""
     text = strip_accents(" ".join(name.split()))
     if match := _ARTICLE_BEHIND.fullmatch(text):
         text = f"{match[2]} {match[1]}"
@@ -211,7 +211,7 @@ def _strip_signs(text: str) -> str:
 
 
 def _join_typos(words: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Map each key to the first key of which it is a typo, or to itself; the most used keys come first."""
+    """Map each key to the first key that it misspells, or to itself; `words` is sorted by use, most used first."""
     joined: dict[str, str] = {}
     # indices of keys that joined no other key, keyed by their digits and their variants with one letter removed
     table: dict[tuple[str, str], list[int]] = defaultdict(list)

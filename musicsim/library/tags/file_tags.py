@@ -27,7 +27,7 @@ _MAX_FRAME = 1 << 16
 _MAX_FRAMES = 1000  # maximum number of text frames per ID3 tag
 _MAX_ITEMS = 50_000  # maximum number of items per APEv2 tag
 
-# Lower-case names of the fields in all formats, the preferred first: ID3v2 frames, Vorbis and APEv2 keys, MP4 atoms,
+# Lower-case names of the fields in all formats, preferred names first: ID3v2 frames, Vorbis and APEv2 keys, MP4 atoms,
 # ASF attributes, RIFF INFO and AIFF chunks, and FFmpeg's names.
 _NAMES = {
     "title": ("tit2", "title", "\xa9nam", "inam", "name"),
@@ -73,7 +73,7 @@ _Values = dict[str, list[str]]
 
 
 class _Query:
-    """The tags to read: names per field, the preferred first, and the ID3v2 frames with these names."""
+    """The tags to read: names per field, preferred names first, and the ID3v2 frames with these names."""
 
     def __init__(self, fields: Mapping[str, tuple[str, ...]], frames: frozenset[bytes]) -> None:
         self.fields, self.frames = fields, frames
@@ -100,7 +100,7 @@ class FileTags:
 
 
 def read_tags(path: Path) -> FileTags:
-    """Read an audio file's tags: the first of several artists, and the file name if the title is missing."""
+    """Read an audio file's tags. Only the first of several artists is read; the file name replaces a missing title."""
     try:
         values = _read_all(path, _TAGS, (_read_container, _read_chunks, _read_id3v2, _read_apev2, _read_id3v1, _ffmpeg))
     except OSError as error:
@@ -116,7 +116,7 @@ def read_tags(path: Path) -> FileTags:
 
 
 def read_lyric_tags(path: Path) -> list[str]:
-    """Return the lyrics in an audio file's tags, up to 64 kB each, plain before timed lyrics; FFmpeg is not used."""
+    """Return the lyrics in an audio file's tags without FFmpeg, up to 64 kB each, plain lyrics before timed ones."""
     try:
         readers = (_read_container, _read_chunks, _read_id3v2, _read_apev2)
         return _read_all(path, _LYRICS, readers).get("lyrics", [])
@@ -274,7 +274,7 @@ def read_id3v2(file: FrugalFile, wanted: frozenset[bytes], max_frame: int = _MAX
     version, flags = head[3], head[5]
     body, start = file, file.tell()
     end = start + _synchsafe(head[6:])
-    if version < 4 and flags & 0x80:  # the whole tag is unsynchronized; in version 2.4, single frames are
+    if version < 4 and flags & 0x80:  # the whole tag is unsynchronized; in version 2.4, individual frames are
         data = file.read(end - start).replace(b"\xff\x00", b"\xff")
         body, start, end = FrugalFile(io.BytesIO(data)), 0, len(data)
         flags &= 0x7F
@@ -312,7 +312,7 @@ def _select_frames(
             size = _synchsafe(head[4:8])
             if size != plain and not _frame_ends_at(file, at + 10 + size, end):
                 size = plain  # iTunes once wrote plain sizes
-        # compressed frames may become a thousand times larger
+        # compressed frames may expand to a thousand times their size
         is_compressed = head_length == 10 and head[9] & (0x08 if version == 4 else 0x80)
         if name.rstrip(b"\0 ") in wanted and 0 < size <= (_MAX_FRAME if is_compressed else max_frame):
             file.seek(at + head_length)
