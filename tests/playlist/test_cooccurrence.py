@@ -127,7 +127,7 @@ def test_many_songs_are_grouped_by_direction_not_by_length():
         ({"n_repeats": 0}, "n_repeats=0"),
         ({"n_repeats": 27}, "n_repeats=27"),
         ({"sizes": (1, 2)}, "each at least 2"),
-        ({"sizes": (2, 2)}, "distinct numbers of groups"),
+        ({"sizes": (2, 2)}, "distinct integers"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
