@@ -111,7 +111,7 @@ def relevance_scatters(
 def sample_pairs(relevance: Relevance, n_pairs: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
     """Draw similar and dissimilar pairs, (n_pairs, 2) each, uniformly with replacement.
 
-    Only queries with both relevant and irrelevant songs are used. If there are none, the result is empty.
+    Only queries with both relevant and irrelevant songs are used. The result is empty if no query has both.
     """
     sizes = np.array([(len(relevance.relevant(i)), len(relevance.irrelevant(i))) for i in range(len(relevance))])
     sizes[(sizes == 0).any(axis=1)] = 0

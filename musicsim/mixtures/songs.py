@@ -18,7 +18,7 @@ FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
 # Weight, in frames, of the song's mean and variance as a prior for each component. It keeps a component well-defined
-# even if the component has no frames.
+# even if no frame belongs to the component.
 _PRIOR_FRAMES = 1e-3
 _VARIANCE_FLOOR = 1e-3  # minimum variance of a component, because silence has a variance of 0
 _RELATIVE_FLOOR = 1e-3  # minimum as a share of the song's variance in a feature; the larger minimum applies

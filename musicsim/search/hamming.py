@@ -275,7 +275,7 @@ class HammingIndex(Index):
 
 
 def check_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
-    """Check that codes are two-dimensional and have no bits beyond `n_bits` (if given); return them as uint64.
+    """Check that codes are two-dimensional and use only the first `n_bits` bits (if given); return them as uint64.
 
     `name` is the name of the argument in error messages.
     """
