@@ -10,7 +10,7 @@ _FIXED = (3, 12)
 
 
 def parse_in_turn() -> None:
-    """Let only one thread of this process parse at a time; do nothing if Python has the fix."""
+    """Allow only one thread of this process to parse at a time; do nothing if Python has the fix."""
     if sys.version_info >= _FIXED or hasattr(ast.parse, "__wrapped__"):
         return
     parse, lock = ast.parse, threading.RLock()  # reentrant, because a finalizer that runs during parsing may also parse

@@ -8,7 +8,7 @@ _DENSE = 4  # use a lookup table if the range of the numbers is at most this man
 
 
 def places_in_order(ascending: Int64Array, wanted: Int64Array, places: Int64Array | None = None) -> Int64Array:
-    """Return the index of each wanted number in an ascending array, or its entry in `places`; -1 if it is absent."""
+    """Return the index of each wanted number in an ascending array, or the entry of `places` there; -1 if absent."""
     if not len(ascending):
         return np.full(len(wanted), -1, dtype=np.int64)
     first, last = int(ascending[0]), int(ascending[-1])
@@ -23,7 +23,7 @@ def places_in_order(ascending: Int64Array, wanted: Int64Array, places: Int64Arra
 
 
 def places_among(known: Int64Array, wanted: Int64Array) -> Int64Array:
-    """Return the index of each wanted number in an array of unique numbers in any order; -1 if it is absent."""
+    """Return the index of each wanted number in an unsorted array of unique numbers; -1 if absent."""
     if np.array_equal(known, wanted):
         return np.arange(len(known))
     order = np.argsort(known)

@@ -30,12 +30,12 @@ _MARK = "__visitor_may__"
 # an absolute path, or one that starts with ~ or a drive letter, at the start of a word
 _PATH = re.compile(r"(?:^|[\s'\"“‘(\[=:])(?:~|[A-Za-z]:)?[/\\](?=\S)")
 
-# audit events that visitors may not cause, see `sys.audit`
+# audit events that visitors may not cause; see `sys.audit`
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = frozenset(
     f"os.{name}" for name in ("chmod", "link", "mkdir", "remove", "rename", "rmdir", "symlink", "truncate", "utime")
 ) | {"shutil.rmtree"}
-_READS_ONLY = re.compile(r"^file:.*[?&](?:mode=ro|immutable=1)(?:&|$)")  # SQLite addresses that open read-only
+_READS_ONLY = re.compile(r"^file:.*[?&](?:mode=ro|immutable=1)(?:&|$)")  # SQLite addresses that are opened read-only
 _STARTS = frozenset({"subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.startfile", "os.system"})
 
 
@@ -131,9 +131,9 @@ def _is_visitors(path: Path) -> bool:
 
 
 def safe_message(error: BaseException) -> str:
-    """Return an error's message, or for visitors a generic one if the message names a path."""
+    """Return an error's message; visitors get a generic message if it contains a path."""
     message = str(error)
     if is_public() and _PATH.search(message):
-        _log.warning("an error was not shown to a visitor: it names a path")
+        _log.warning("an error was not shown to a visitor, because it contains a path")
         return _NO_REASON
     return message

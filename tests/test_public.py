@@ -403,7 +403,7 @@ def test_messages_with_path_are_hidden_from_visitors(words, monkeypatch, caplog)
     assert safe_message(LibraryError(words)) == words
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     assert safe_message(LibraryError(words)) == "This cannot be done now."
-    assert "it names a path" in caplog.text
+    assert "it contains a path" in caplog.text
     assert words not in caplog.text
 
 

@@ -1,9 +1,9 @@
 """Scatter of pairs of songs: the sum of (x - y)(x - y)^T over pairs, without storing a row per pair.
 
-Let A hold the number of times each pair is counted, with row sums r and column sums c. The sum over pairs of queries
-Q and songs X is ``Q^T diag(r) Q + X^T diag(c) X - Q^T A X - (Q^T A X)^T``. If all pairs of some classes or sets are
-counted, A X follows from sums of songs, and the scatter costs a single product of the songs with themselves. X should
-be centered, because otherwise the terms nearly cancel.
+Let A hold the number of times each pair is counted, with row sums r and column sums c. The sum over pairs of queries Q
+and songs X is ``Q^T diag(r) Q + X^T diag(c) X - Q^T A X - (Q^T A X)^T``. If all pairs of some classes or sets are
+counted, A X is computed from sums of songs, and the scatter takes a single product of the songs with themselves. X
+should be centered, because otherwise the terms nearly cancel.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance
 
-_BLOCK_ENTRIES = 2_000_000  # Number of entries in a block of queries by songs: 16 MB
+_BLOCK_ENTRIES = 2_000_000  # Maximum number of entries in a block of the array (queries, songs): 16 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def scatter_within(X: Float64Array) -> Scatter:
 
 
 def scatter_across(A: Float64Array, B: Float64Array) -> Scatter:
-    """Return the scatter of all pairs of a song of A and a song of B."""
+    """Return the scatter of all pairs with one song from A and one song from B."""
     mean = (A.sum(axis=0) + B.sum(axis=0)) / (len(A) + len(B))
     A, B = A - mean, B - mean
     cross = np.outer(A.sum(axis=0), B.sum(axis=0))
@@ -45,10 +45,10 @@ def scatter_across(A: Float64Array, B: Float64Array) -> Scatter:
 
 
 def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter]:
-    """Return the scatters of all similar and of all dissimilar pairs for class labels; -1 marks an unknown label.
+    """Return the scatter of all similar pairs and of all dissimilar pairs; `codes` are class labels, -1 if unknown.
 
-    The pairs are those of :func:`relevance_scatters` on ``Relevance.from_labels``. Queries are songs with a known label
-    that some other song shares and some song does not. Songs with unknown labels are dissimilar to the queries.
+    The pairs are those of :func:`relevance_scatters` on ``Relevance.from_labels``. A query is a song whose label is
+    known, and is shared by some other songs, but not by all. Songs with unknown labels are dissimilar to the queries.
     """
     n = len(X)
     sizes = np.bincount(codes[codes >= 0], minlength=int(codes.max(initial=-1)) + 1)
@@ -68,7 +68,7 @@ def label_scatters(X: Float64Array, codes: Int64Array) -> tuple[Scatter, Scatter
 
 
 def pair_scatter(X: Float64Array, pairs: Int64Array) -> Scatter:
-    """Return the scatter of pairs of rows of X, (m, 2); takes 16 bytes per pair."""
+    """Return the scatter of the given pairs of rows of X; this needs 16 bytes per pair."""
     n = len(X)
     X = X - X.mean(axis=0)
     counts = sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
@@ -82,7 +82,7 @@ def relevance_scatters(
 ) -> tuple[Scatter, Scatter]:
     """Return the scatters of (query, relevant) and (query, irrelevant) pairs for queries with both kinds of songs.
 
-    Time: O(n_queries n_songs d), in blocks of queries.
+    Queries are processed in blocks. The time is O(n_queries n_songs d).
     """
     n, d = X.shape
     queries = np.arange(n) if queries is None else queries
@@ -111,7 +111,7 @@ def relevance_scatters(
 def sample_pairs(relevance: Relevance, n_pairs: int, rng: np.random.Generator) -> tuple[Int64Array, Int64Array]:
     """Draw similar and dissimilar pairs, (n_pairs, 2) each, uniformly with replacement.
 
-    Only queries with both relevant and irrelevant songs are used; without such queries, the result is empty.
+    Only queries with both relevant and irrelevant songs are used. The result is empty if no query has both.
     """
     sizes = np.array([(len(relevance.relevant(i)), len(relevance.irrelevant(i))) for i in range(len(relevance))])
     sizes[(sizes == 0).any(axis=1)] = 0

@@ -27,8 +27,8 @@ class MLRCV(LinearMetric, BaseEstimator):
     """MLR whose C is chosen on held-out artists; the metric is then learned from all songs.
 
     On each split, a metric is learned for every C from the training artists; each fit starts from the previous fit. The
-    songs of the other artists are then queries among the training songs. The chosen C is the smallest with a mean score
-    within `tolerance` standard errors of the best, because a small C is faster to learn and regularizes more.
+    songs by the other artists are then used as queries for the training songs. The smallest C whose mean score is
+    within `tolerance` standard errors of the best is chosen. A small C is faster to train and regularizes more.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def _path_scores(
     callback: StepCallback | None,
     numbered: tuple[int, tuple[Any, Any]],
 ) -> tuple[Float64Array, Float64Array, list[float]] | None:
-    """Return a split's scores (n_Cs, n_queries), those of Euclidean distance, and gaps; None if a callback ended it."""
+    """Return scores (n_Cs, n_queries), scores of Euclidean distance, and gaps; None if a callback ended a fit."""
     split, (train, validation) = numbered
 
     def progress(step: dict[str, Any]) -> bool:

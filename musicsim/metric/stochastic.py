@@ -1,16 +1,16 @@
 """Stochastic cutting planes: each cut uses a new sample of the queries (after Yu and Joachims, 2008).
 
-Use this solver only if one full cut, O(n_queries n_songs d), takes too long. The plane of a sample bounds the slack of
-this sample only, so its objective cannot show whether a step was good, and all steps are taken. Every round is a
-proximal step over the planes of the last rounds, with the mu that the bundle method found on a first sample. The metric
-is the mean over the second half of the rounds. One full cut at the end computes its exact objective.
+Use this solver only if one full cut, O(n_queries n_songs d), takes too long. The plane of a sample bounds only the
+slack of this sample. A sample's objective cannot show whether a step was good, so all steps are taken. Every round
+takes a proximal step over the planes of recent rounds. The bundle method finds mu on the first sample. The metric is
+the mean over the second half of the rounds. One full cut at the end computes its exact objective.
 
 The samples of a pass partition the queries, and their mean slack is the slack of all queries. So the mean plane of a
 pass is a plane for all queries, even though each sample was cut at a different metric. The lower bound uses these
 planes and the plane of the full cut; without a complete pass, it uses only the latter.
 
-On 2,122 songs with 200 queries per cut, the result is 0.9% above the optimum after the work of ten full cuts. The
-deterministic method needs no more work there.
+For 2,122 songs and 200 queries per cut, the result is 0.9% above the optimum after the work of ten full cuts. For these
+songs, the deterministic method does not need more work.
 """
 
 from dataclasses import replace
@@ -25,8 +25,8 @@ from musicsim.metric.oracles import Cut, Oracle
 from musicsim.metric.planes import Planes
 
 _FIRST_CUTS = 15  # Number of cuts of the bundle method on the first sample
-_KEPT = 30  # Number of rounds, or passes, that planes without weight are kept
-_FALLS = 6  # How often mu is divided by 4 to improve the bound
+_KEPT = 30  # Number of rounds, or passes, for which planes with zero weight are kept
+_FALLS = 6  # Maximum number of times that mu is divided by 4 to improve the bound
 
 
 class Passes:
@@ -56,7 +56,7 @@ class Passes:
 
 
 def solve_stochastic(problem: Problem, search: Search, n_queries: int, rng: np.random.Generator) -> None:
-    """Use all cuts of the search: all except the last are made on samples of at most `n_queries` queries."""
+    """Make all cuts of the search; each cut except the last uses a sample of at most `n_queries` queries."""
     passes = Passes(problem.oracle, n_queries, problem.cone.size, rng)
     n_first = min(_FIRST_CUTS, max(1, (search.max_cuts - 1) // 2))
     first = Search(
@@ -83,7 +83,7 @@ def solve_stochastic(problem: Problem, search: Search, n_queries: int, rng: np.r
 
 
 def _finish(problem: Problem, search: Search, W: Projection, planes: Planes, mu: float) -> None:
-    """Record the exact objective, and the best bound from planes of all queries and from this last cut."""
+    """Record the exact objective, and the best lower bound from the planes of complete passes and the last cut."""
     cut, objective = problem.cut(W)
     planes.add(cut.loss, cut.dpsi)
     last = np.zeros(len(planes))

@@ -40,12 +40,12 @@ def _update(phi, gradient, scale, total):
 
 @njit(cache=True, nogil=True)
 def warp_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_steps, ranks, state, total):
-    """Take `n_steps` minibatches of `batch` tuples (query, p+, p-) with the WARP loss.
+    """Take `n_steps` steps with the WARP loss, each on a minibatch of `batch` tuples (query, p+, p-).
 
     A violator p-, with f(p-) + margin > f(p+), is drawn with replacement from the less relevant documents. The number
     of draws is at most the number of these documents. If draw N finds a violator, its weight is
-    ``ranks[floor(n_less / N)]``, equation 16. Changes `phi`, adds it to `total` after every step, and returns the mean
-    loss of equation 19 over all tuples.
+    ``ranks[floor(n_less / N)]`` (equation 16). Changes `phi`, adds it to `total` after every step, and returns the mean
+    loss over all tuples (equation 19).
     """
     gradient = np.zeros(len(phi))
     loss = 0.0
@@ -74,10 +74,10 @@ def warp_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_st
 
 @njit(cache=True, nogil=True)
 def ndcg_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_steps, gains, k, state, total):
-    """Take `n_steps` minibatches of `batch` queries, weighting violated pairs by the change in NDCG@k from a swap.
+    """Take `n_steps` steps on minibatches of `batch` queries; weight violated pairs by the NDCG@k change of a swap.
 
-    `gains` are relative to the query's best DCG@k. Changes `phi` and `total` like :func:`warp_steps`, and returns the
-    mean weighted hinge loss of the queries.
+    `gains` are relative to the query's best DCG@k. Changes `phi` and `total` as :func:`warp_steps` does, and returns
+    the mean weighted hinge loss of the queries.
     """
     gradient = np.zeros(len(phi))
     loss = 0.0

@@ -16,7 +16,7 @@ from musicsim.metric.linear import LinearMetric
 from musicsim.metric.scatter import relevance_scatters, require_pairs
 from musicsim.relevance import Relevance, label_codes
 
-_MIN_EIGENVALUE = 1e-10  # Smaller eigenvalues of the covariance, whose trace is d, are rounding errors
+_MIN_EIGENVALUE = 1e-10  # Smaller eigenvalues of the covariance are rounding errors; its trace is d
 
 
 class WCCN(LinearMetric, BaseEstimator):
@@ -69,7 +69,7 @@ class WCCN(LinearMetric, BaseEstimator):
         return self.fit_covariances([compute_within_covariance(songs, y)])
 
     def fit_covariances(self, covariances: Iterable[npt.ArrayLike]) -> Self:
-        """Learn the whitening from covariances within several kinds of classes, with equal weights.
+        """Learn the whitening from several within-class covariances, with equal weights.
 
         Parameters
         ----------
@@ -88,13 +88,13 @@ class WCCN(LinearMetric, BaseEstimator):
         d = len(matrices[0])
         for W in matrices:
             if W.shape != (d, d):
-                raise ValueError(f"covariances contains a matrix of shape {W.shape}; all must have the shape {(d, d)}.")
+                raise ValueError(f"covariances contains a matrix of shape {W.shape}; all must have shape {(d, d)}.")
             if not np.isfinite(W).all() or not np.trace(W) > 0:
                 raise ValueError("covariances contains a matrix that is 0 or not finite; songs of a class must differ.")
         within = np.mean([W * (d / np.trace(W)) for W in matrices], axis=0)
         self.covariance_ = gaussians.shrink((within + within.T) / 2.0, float(self.shrinkage))
         if not np.linalg.eigvalsh(self.covariance_)[0] > _MIN_EIGENVALUE:
-            raise ValueError(f"the within-class covariance is singular; a shrinkage above {self.shrinkage!r} helps.")
+            raise ValueError(f"the within-class covariance is singular; use a shrinkage above {self.shrinkage!r}.")
         self.components_ = gaussians.inverse_root(self.covariance_)
         self.n_features_in_ = d
         return self

@@ -115,7 +115,7 @@ def _draw_randoms(
 
 
 def _compute_samples(mixtures: SongMixtures, i: int, uniform: Float64Array, normal: Float64Array) -> Float64Array:
-    """Compute samples of mixture `i`: uniform numbers select the components, normal vectors the positions in them."""
+    """Compute samples of mixture `i`: uniform numbers select components, and normal vectors select positions."""
     cumulative = np.cumsum(mixtures.weights[i], dtype=np.float64)
     component = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
     component = np.minimum(component, len(cumulative) - 1)

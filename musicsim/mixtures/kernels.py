@@ -3,9 +3,9 @@
 import numpy as np
 from numba import njit
 
-_CHUNK = 8  # variances multiplied before taking a logarithm: the product of 8 float32 factors cannot overflow float64
-_TILE = 512  # samples per tile: their maxima and sums fit into the first-level cache
-# Exponents are clipped to this value: smaller ones give subnormal float32 numbers, each of which costs many cycles.
+_CHUNK = 8  # number of variances per logarithm: the product of 8 float32 factors cannot overflow float64
+_TILE = 512  # number of samples per tile: their maxima and sums fit into the L1 cache
+# Exponents are clipped to this value, because smaller ones give subnormal float32 numbers, which are slow.
 _MIN_LOG = np.float32(-87.0)
 _LOG2_E = np.float32(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693145751953125), np.float32(1.428606765330187e-06)
@@ -14,7 +14,7 @@ _BIAS, _MANTISSA_BITS = np.int32(127), np.int32(23)
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def _exp(x):
-    """Return exp of a float32 <= 0: a power of two, built from its bits, times a polynomial (Cephes); error 1e-7."""
+    """Return exp(x) for a float32 x <= 0, as a power of two times a polynomial (Cephes), with an error of 1e-7."""
     x = x if x > _MIN_LOG else _MIN_LOG
     power = np.int32(x * _LOG2_E - np.float32(0.5))
     rest = x - np.float32(power) * _LN2_HIGH - np.float32(power) * _LN2_LOW
@@ -30,7 +30,7 @@ def _exp(x):
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz", "nnan"})
 def mean_log_sums(products, offsets, result):
-    """Write the mean over samples of the log-sum-exp over components of products (n, c, n_samples) + offsets (n, c)."""
+    """Add offsets (n, c) to products (n, c, n_samples), take the log-sum-exp over c, and average it over samples."""
     n, n_components, n_samples = products.shape
     top, total = np.empty(_TILE, np.float32), np.empty(_TILE, np.float32)
     for i in range(n):
@@ -71,7 +71,7 @@ def _log_overlap(mean, variance, other_mean, other_variance):
 
 @njit(cache=True, nogil=True)
 def compute_log_overlaps(log_weights, means, variances, other_log_weights, other_means, other_variances):
-    """Return the log of the sum over pairs of components of w w' N(m; m', v + v'), for each pair of songs.
+    """Return log(sum of w w' N(m; m', v + v') over all pairs of components) for each pair of songs.
 
     All arrays are float64. The arguments have shapes (n, c), (n, c, d), (n, c, d), (m, c'), (m, c', d), (m, c', d); the
     result has shape (n, m). The factor (2 pi)^(-d / 2) is omitted.

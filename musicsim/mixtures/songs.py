@@ -17,11 +17,11 @@ from musicsim._checks import check_whole
 FrameBlocks = npt.ArrayLike | Iterator[npt.ArrayLike]
 """Frames of a song: one array of shape (n_frames, n_features), or an iterator of such arrays."""
 
-# Weight, in frames, of the song's mean and variance as a prior for each component. So mean, variance and weight are
-# well-defined even for a component without frames.
+# Weight, in frames, of the song's mean and variance as a prior for each component. It keeps a component well-defined
+# even if no frame belongs to the component.
 _PRIOR_FRAMES = 1e-3
 _VARIANCE_FLOOR = 1e-3  # minimum variance of a component, because silence has a variance of 0
-_RELATIVE_FLOOR = 1e-3  # minimum as a share of the song's own variance in that feature; the larger one applies
+_RELATIVE_FLOOR = 1e-3  # minimum as a share of the song's variance in a feature; the larger minimum applies
 _KMEANS_STEPS = 8
 _TOL, _MAX_ITER = 1e-3, 100  # EM stops when the mean log-likelihood per frame increases by less than `_TOL`
 
@@ -53,9 +53,7 @@ class SongMixtures:
                 f"they must be (n_songs, n_components, n_features) and (n_songs, n_components)."
             )
         if self.variances.shape != self.means.shape:
-            raise ValueError(
-                f"variances has shape {self.variances.shape}, but means has {self.means.shape}; they must be equal."
-            )
+            raise ValueError(f"variances has shape {self.variances.shape}, but means has shape {self.means.shape}.")
         if self.weights.size and min(self.weights.min(), self.variances.min()) <= 0.0:
             raise ValueError("weights and variances of the mixtures must be above 0.")
 
@@ -82,7 +80,7 @@ class SongMixtures:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Float32Array]) -> Self:
-        """Return the mixtures whose arrays :meth:`arrays` returned; arrays with other names are ignored."""
+        """Restore mixtures from the arrays that :meth:`arrays` returned; arrays with other names are ignored."""
         return cls(arrays["weights"], arrays["means"], arrays["variances"])
 
 
@@ -136,7 +134,7 @@ def fix_seed(random_state: int | np.random.Generator | None) -> int:
 def sample_frames(song: FrameBlocks, max_frames: int, rng: np.random.Generator, name: str) -> FloatingArray:
     """Return at most `max_frames` frames of a song, sampled without replacement, in temporal order.
 
-    Raises ValueError if the song is empty or not two-dimensional, or a sampled frame contains NaN or infinity.
+    Raises ValueError if the song is empty or not two-dimensional, or if a sampled frame contains NaN or infinity.
     """
     blocks = [np.asarray(block) for block in song] if isinstance(song, Iterator) else [np.asarray(song)]
     if not blocks or any(block.ndim != 2 or block.shape[1] == 0 for block in blocks):

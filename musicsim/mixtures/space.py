@@ -52,7 +52,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         self.n_landmarks, self.n_samples, self.random_state = n_landmarks, n_samples, random_state
 
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
-        """Draw the landmarks from at least one song, and compute the projection to features."""
+        """Draw the landmarks from the songs (at least one), and compute the projection to features."""
         if len(mixtures) == 0:
             raise ValueError("mixtures is empty: at least one song is needed as a landmark.")
         check_whole("n_landmarks", self.n_landmarks, 1)
@@ -65,7 +65,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         values, vectors = np.linalg.eigh(np.exp(-divergence / self.gamma_))
         kept = values > _MIN_EIGENVALUE * values[-1]
         weights = np.sqrt(values[kept]) / (values[kept] + _RIDGE * values[-1])
-        # largest first, so that the first columns are also an approximation
+        # largest eigenvalues first, so that the first columns alone are also an approximation
         self.projection_ = np.ascontiguousarray((vectors[:, kept] * weights)[:, ::-1])
         return self
 
@@ -74,7 +74,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "projection_")
         divergence: Float64Array = kl_divergences(mixtures, self.landmarks_, self.n_samples, self.seed_)
         divergence += kl_divergences(self.landmarks_, mixtures, self.n_samples, self.seed_).T
-        # This only scales a row, but otherwise the kernel values of distant songs would underflow.
+        # This only scales each row. Without it, the kernel values of distant songs would underflow.
         divergence -= divergence.min(axis=1, keepdims=True)
         features = np.exp(-divergence / self.gamma_) @ self.projection_
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
@@ -92,7 +92,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], **parameters: Any) -> Self:
-        """Return the fitted space whose arrays :meth:`arrays` returned, given the same `parameters`."""
+        """Restore a fitted space from the arrays that :meth:`arrays` returned and the same `parameters`."""
         space = cls(**parameters)
         space.landmarks_ = SongMixtures.from_arrays(arrays)
         space.projection_ = np.asarray(arrays["projection"], dtype=np.float64)

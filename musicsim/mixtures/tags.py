@@ -13,7 +13,7 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.mixtures.kernels import mean_log_sums
 from musicsim.mixtures.songs import FrameBlocks, SongMixtures, em_mixture, fix_seed, quadratic_form, sample_frames
 
-_ALL_FRAMES = 400_000  # frames sampled from all training songs together: 62 MB of float32
+_ALL_FRAMES = 400_000  # total number of frames sampled from all training songs: 62 MB of float32
 _SONG_FRAMES = (20, 500)  # minimum and maximum number of frames sampled from each training song
 _TAG_FRAMES = 10_000  # number of frames for a tag's mixture, distributed evenly over the tag's songs
 _BLOCK_FRAMES = 1024
@@ -101,7 +101,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.tags_))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays to save for :meth:`from_arrays`, which contain only numbers and strings."""
+        """Return the arrays to save for :meth:`from_arrays`; they contain only numbers and strings."""
         check_is_fitted(self, "mixtures_")
         return {
             **self.mixtures_.arrays(),
@@ -112,7 +112,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], **parameters: Any) -> Self:
-        """Return the fitted model whose arrays :meth:`arrays` returned, given the same `parameters`."""
+        """Restore a fitted model from the arrays that :meth:`arrays` returned and the same `parameters`."""
         model = cls(**parameters)
         model.mixtures_ = SongMixtures.from_arrays(arrays)
         model.mean_, model.scale_ = arrays["mean"], arrays["scale"]

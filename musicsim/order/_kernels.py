@@ -6,10 +6,10 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _find_reachable(root, limit, other, position, start, size, neighbors, sign, seen, waiting, reached):
-    """Find the vertices on paths from `root` at positions before `limit`; return -1 if `other` is reached.
+    """Find the vertices that can be reached from `root` through positions before `limit`.
 
-    `sign` is 1 to follow edges forward, and -1 to follow them backward. Fills `reached` and returns the number of
-    vertices. `seen` is work space.
+    `sign` is 1 to follow edges forward, and -1 to follow them backward. Fills `reached`, and returns the number of
+    vertices, or -1 if `other` is reached. `seen` and `waiting` are work arrays.
     """
     waiting[0] = root
     seen[root] = True
@@ -42,8 +42,8 @@ def acyclic_edges(tails, heads, position):
 
     Edges from `tails` to `heads`, int64 (n_edges,), are added in the given order; no edge may connect a vertex with
     itself. A topological order is updated edge by edge (Pearce and Kelly, 2006). An edge that contradicts the order
-    costs a search among the vertices between its ends. `position`, int64 (n_vertices,), is the initial order, a
-    permutation. The initial order does not affect the result; it is changed to a topological order of the subgraph.
+    requires a search among the vertices between its ends. `position`, int64 (n_vertices,), contains the initial
+    position of each vertex, which does not affect the result. It is changed to a topological order of the subgraph.
     """
     n, m = position.shape[0], tails.shape[0]
     out_start, in_start = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -88,10 +88,10 @@ def acyclic_edges(tails, heads, position):
 def redundant_edges(order, start, heads, columns, n_columns, n_words):
     """Return a mask of an acyclic graph's redundant edges: those whose ends are also connected by other paths.
 
-    The vertices reachable from a vertex form a row of bits: the successors, and the union of their rows. Bits are
-    computed for 64 `n_words` columns at a time. `order`, int64 (n_vertices,), contains the vertices in topological
+    Each vertex has a row of bits for the vertices reachable from it: its successors, and the union of their rows. Bits
+    are computed for 64 `n_words` columns at a time. `order`, int64 (n_vertices,), contains the vertices in topological
     order. The edges of v end in ``heads[start[v] : start[v + 1]]``. `columns`, int64 (n_vertices,), numbers the
-    `n_columns` vertices that may end a redundant edge; it is -1 for all others.
+    `n_columns` vertices that a redundant edge can end in; it is -1 for all others.
     """
     redundant = np.zeros(heads.shape[0], np.bool_)
     reach = np.empty((order.shape[0], n_words), np.uint64)

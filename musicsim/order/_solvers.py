@@ -13,10 +13,10 @@ from musicsim._arrays import Float64Array
 from musicsim.metric.convergence import Convergence, next_momentum
 from musicsim.order.objective import Objective
 
-_BOUND_EVERY = 10  # Number of steps between lower bounds; a bound costs half a step
+_BOUND_EVERY = 10  # Number of steps between lower bounds; computing a bound takes half as long as a step
 _MAX_WIDTH = 0.5  # Initial width over which the hinge is smoothed, as a share of the margin
 _STEP_GROWTH = 1.25
-_MAX_ROUNDING = 0.5  # The hinge is sharpened if smoothing lowers it by more than this share of the gap
+_MAX_ROUNDING = 0.5  # The width is halved if smoothing lowers the losses by more than this share of the gap
 
 
 @dataclass
@@ -45,16 +45,16 @@ class Course(Convergence):
 
 
 def _round_hinge(margins: Float64Array, mu: float) -> float:
-    """Sum the hinge losses, with the corner smoothed over a width mu (Nesterov, 2005); each is at most mu / 2 lower."""
+    """Sum the hinge losses, smoothed over a width mu (Nesterov, 2005), which lowers each loss by at most mu / 2."""
     slack = np.maximum(1.0 - margins, 0.0)
     return float(np.where(slack < mu, slack * slack / (2.0 * mu), slack - 0.5 * mu).sum())
 
 
 def solve_accelerated(objective: Objective, course: Course) -> None:
-    """Run accelerated projected gradients with a line search, restarted if the direction reverses.
+    """Run accelerated projected gradient descent with a line search; restart if the direction reverses.
 
-    The method is from Beck and Teboulle (2009), and the restart from O'Donoghue and Candès (2015). Margins are linear
-    in the metric, so the margins of the extrapolated point need no extra work.
+    The method is from Beck and Teboulle (2009), and the restart is from O'Donoghue and Candès (2015). Margins are
+    linear in the metric, so the margins of the extrapolated point need no extra work.
     """
     cone = objective.cone
     W = cone.project(np.zeros(cone.size))
@@ -100,14 +100,14 @@ def solve_accelerated(objective: Objective, course: Course) -> None:
 
 
 def _first_length(objective: Objective, slope: Float64Array) -> float:
-    """Return the length of a step from 0 along the projected slope that raises the mean margin to 1."""
+    """Return the length of the step, from 0 along the projected slope, that raises the mean margin to 1."""
     step = objective.cone.project(-slope)
     margin = float(objective.margins(step).mean())
     return 1.0 / margin if margin > 0 else 1.0 / max(float(np.abs(slope).max()), 1e-300)
 
 
 def solve_subgradient(objective: Objective, course: Course) -> None:
-    """Run projected sub-gradients (2.B).
+    """Run projected sub-gradient descent (thesis 2.B).
 
     The thesis does not give a step length. This step length is parameter-free (Ivgi, Hinder and Carmon, 2023): the
     largest distance from the start, divided by the square root of the sum of squared slopes. The lower bound is

@@ -15,10 +15,10 @@ REACH_BYTES = 1 << 28
 
 @dataclass(frozen=True, slots=True)
 class CleaningReport:
-    """Numbers of comparisons that :func:`clean_comparisons` found and removed."""
+    """Counts of the comparisons that :func:`clean_comparisons` found and removed."""
 
     n_given: int
-    n_self: int  # dropped: a song is compared with itself, or a pair with the same pair
+    n_self: int  # dropped: comparisons of a song with itself, or of a pair with itself
     n_repeated: int  # dropped: repetitions of a comparison
     n_contradictory: int  # dropped: the opposite was also given; repetitions are not counted again
     n_cyclic: int  # dropped: a chain of other comparisons implies the opposite
@@ -33,15 +33,15 @@ class CleaningReport:
 def check_comparisons(comparisons: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
     """Return comparisons as int64 of shape (m, 4), m >= 0.
 
-    Raises ValueError unless they are integers in four columns, from 0 to `n_songs` - 1 (None: from 0 to 2^63 - 1).
+    Raises ValueError unless they are four columns of integers from 0 to `n_songs` - 1 (by default 2^63 - 1).
     """
     rows = np.asarray(comparisons)
     if rows.size == 0:
         return np.empty((0, 4), np.int64)
     if rows.ndim != 2 or rows.shape[1] != 4 or rows.dtype.kind not in "iu":
         raise ValueError(
-            f"comparisons must be whole numbers (i, j, k, l), four per row, for d(i, j) < d(k, l); "
-            f"they have type {rows.dtype} and shape {rows.shape}."
+            f"comparisons must be rows of four integers (i, j, k, l), for d(i, j) < d(k, l); "
+            f"the array has type {rows.dtype} and shape {rows.shape}."
         )
     low, high = int(rows.min()), int(rows.max())
     n_known = 2**63 if n_songs is None else n_songs
@@ -130,7 +130,7 @@ def clean_comparisons(
 
 
 def _pair_keys(comparisons: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return numbers for the unordered pairs: of the nearer pairs and of the farther pairs."""
+    """Number the unordered pairs; return the numbers of the nearer pairs and of the farther pairs."""
     # songs are renumbered, because products of the given song numbers may overflow int64
     songs, places = np.unique(comparisons, return_inverse=True)
     low_first = np.sort(places.reshape(-1, 2, 2), axis=2)
@@ -152,7 +152,7 @@ def _drop_opposites(edges: Int64Array, opposites: Int64Array, counts: Int64Array
 def _select_acyclic(
     tails: Int64Array, heads: Int64Array, n_pairs: int, rng: np.random.Generator
 ) -> tuple[Int64Array, Int64Array]:
-    """Return the indices of the edges of a greedy acyclic subgraph, and its vertices in topological order."""
+    """Select a greedy acyclic subgraph; return the indices of its edges, and the vertices in topological order."""
     # pairs that are usually the nearer ones come first, so that few edges contradict this order
     out, into = np.bincount(tails, minlength=n_pairs), np.bincount(heads, minlength=n_pairs)
     order = np.argsort((into - out) / np.maximum(into + out, 1), kind="stable")
@@ -164,7 +164,7 @@ def _select_acyclic(
 
 
 def _reduce(tails: Int64Array, heads: Int64Array, order: Int64Array) -> BoolArray:
-    """Return a mask of the edges of an acyclic graph that are in its transitive reduction."""
+    """Return a mask of the edges that are in the transitive reduction of an acyclic graph."""
     n = len(order)
     out, into = np.bincount(tails, minlength=n), np.bincount(heads, minlength=n)
     # an edge can be redundant only if both of its ends have another edge

@@ -70,7 +70,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _solve(
         self, songs: Float64Array, comparisons: Int64Array, cone: Cone, callback: StepCallback | None
     ) -> Projection:
-        """Learn a metric of `cone`, set the attributes that report on the fit, and warn if it did not converge."""
+        """Learn a metric in `cone`, set the attributes that describe the fit, and warn if it did not converge."""
         objective = Objective(songs, comparisons, cone, float(self.C))
         course = Course(float(self.tol), int(self.max_iter), callback)
         solve = solve_accelerated if self.solver == "accelerated" else solve_subgradient
@@ -185,7 +185,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         return [np.sum(kernels, axis=0)] if self.combination == "sum" else kernels
 
     def transform(self, kernels: Any) -> Float64Array:
-        """Map songs, which may be new, to ``g(x) = (N^p K_x^p)_p`` (equation 2.9).
+        """Map training songs or new songs to ``g(x) = (N^p K_x^p)_p`` (equation 2.9).
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         return self._project(self._combine(self._check_new(_list_kernels(kernels))))
 
     def score(self, kernels: Any, comparisons: npt.ArrayLike) -> float:
-        """Return the share of comparisons that hold among songs; `kernels` are as in :meth:`transform`."""
+        """Return the share of comparisons that hold; `kernels` has the same form as in :meth:`transform`."""
         return share_in_order(self.transform(kernels), comparisons)
 
 

@@ -2,9 +2,9 @@
 
     minimize  f(W) = penalty(W) + C / m sum over comparisons of max(0, 1 - <W, psi>)   over the cone,
 
-where psi = ``(k - l)(k - l)^T - (i - j)(i - j)^T`` for a comparison (i, j, k, l). Let a be weights of comparisons
-between 0 and C / m. Let t >= 1 be such that sum(a psi) is below t times the gradient of the penalty on the cone. Then
-sum(a) / t is a lower bound on the optimum. Both solvers use it as their certificate.
+where psi = ``(k - l)(k - l)^T - (i - j)(i - j)^T`` for a comparison (i, j, k, l). Let a be weights of the comparisons,
+each between 0 and C / m. Let t >= 1 be such that sum(a psi) is below t times the gradient of the penalty on the cone.
+Then sum(a) / t is a lower bound on the optimum. Both solvers stop when this bound is close enough to the objective.
 """
 
 import numpy as np
@@ -16,10 +16,10 @@ from musicsim.order._kernels import pair_distances
 
 
 class Objective:
-    """f, its slopes and its bounds, for songs (n_songs, d) and comparisons (m, 4).
+    """The objective f with its slopes and lower bounds, for songs (n_songs, d) and comparisons (m, 4).
 
-    The cone has d columns, and its weights are those of the penalty. Memory in addition to the songs: twice their size,
-    and 60 bytes per comparison.
+    The cone has d columns; its weights are also the weights of the penalty. In addition to the songs, this needs twice
+    their memory, plus 60 bytes per comparison.
     """
 
     def __init__(self, songs: Float64Array, comparisons: Int64Array, cone: Cone, C: float) -> None:
@@ -28,13 +28,13 @@ class Objective:
         self._songs = songs - songs.mean(axis=0)
         ends = np.cumsum(cone.widths)
         self._columns = [slice(end - w, end) for end, w in zip(ends, cone.widths, strict=True)]
-        # the different pairs of songs, and the numbers of the nearer and the farther pair of each comparison
+        # the distinct pairs of songs, and the index of the nearer and the farther pair of each comparison
         n = len(songs)
         low_first = np.sort(comparisons.reshape(-1, 2), axis=1)
         keys, places = np.unique(low_first[:, 0] * n + low_first[:, 1], return_inverse=True)
         self._pairs = np.stack(np.divmod(keys, n), axis=1)
         self._near, self._far = places.reshape(-1, 2).T
-        # the entries of a symmetric matrix that receive the weights of the pairs: pair, column, start of each row
+        # a symmetric sparse matrix with the weights of the pairs: pair and column of each entry, and start of each row
         rows, columns = np.concatenate([self._pairs, self._pairs[:, ::-1]]).T
         by_row = np.lexsort((columns, rows))
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
@@ -49,7 +49,7 @@ class Objective:
         return squares[self._far] - squares[self._near]
 
     def _map(self, W: Projection) -> Float64Array:
-        """Map the songs to coordinates in which Euclidean distance is the distance given by W."""
+        """Map the songs to coordinates in which the Euclidean distance equals the distance under W."""
         if W.factors is None:
             return self._songs * np.sqrt(W.point)
         parts = [self._songs[:, c] @ L.T for c, L in zip(self._columns, W.factors, strict=True)]
@@ -59,7 +59,7 @@ class Objective:
         return self.penalty(W.point) + self.weight * float(np.maximum(0.0, 1.0 - margins).sum())
 
     def combine(self, weights: Float64Array) -> Float64Array:
-        """Return the sum of weights times psi, flat: one sparse matrix between two products with the songs (2.B)."""
+        """Return the weighted sum of psi as a flat array: a sparse matrix times the songs on both sides (2.B)."""
         X, n_pairs = self._songs, len(self._pairs)
         sums = np.bincount(self._far, weights, n_pairs) - np.bincount(self._near, weights, n_pairs)
         entries, columns, starts = self._entries
@@ -72,5 +72,5 @@ class Objective:
         return np.concatenate([(0.5 * (block + block.T)).ravel() for block in blocks])
 
     def lower_bound(self, weights: Float64Array, combined: Float64Array) -> float:
-        """Return the lower bound for weights between 0 and C / m; `combined` is their weighted sum of psi."""
+        """Return the lower bound for weights between 0 and C / m; `combined` is the sum of psi with these weights."""
         return float(weights.sum()) / max(1.0, self.cone.reach(combined))

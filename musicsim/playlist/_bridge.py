@@ -6,7 +6,7 @@ message is
     beta_b(y) = 1[y = z],    beta_t(x) = sum_y P[y | x] g_{t+1}(y) beta_{t+1}(y).
 
 A step from x at position t to y, drawn in proportion to P[y | x] g_{t+1}(y) beta_{t+1}(y), is a step of the walk
-conditioned on z at position b. P is never formed: multiplying edge by edge takes time linear in the memberships.
+conditioned on z at position b. P is never formed; multiplying edge by edge is linear in the number of memberships.
 """
 
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from musicsim._arrays import Float64Array
 from musicsim.playlist.hypergraph import Hypergraph
 
 Weighing = Callable[[int], Float64Array | None]
-"""Function from a position to the weights of all songs there, or None if all are equal."""
+"""Function that takes a position and returns the weights of all songs there, or None if they are equal."""
 
 
 class Bridge:
-    """Messages for a walk with edge weights `pull`; 12 bytes per membership, and 8 per song and free position."""
+    """Messages for a walk with edge weights `pull`; takes 12 bytes per membership, and 8 per song and free position."""
 
     def __init__(self, graph: Hypergraph, pull: Float64Array) -> None:
         self._graph = graph
@@ -43,7 +43,7 @@ class Bridge:
         return np.maximum(self._share @ inside - self._own * weighted, 0.0)
 
     def compute_messages(self, start: int, stop: int, song: int, weigh: Weighing) -> dict[int, Float64Array]:
-        """Return beta, scaled to a maximum of 1, at each position between `start` and `stop`, where `song` is fixed.
+        """Return beta, scaled to a maximum of 1, at the positions between `start` and `stop`, given `song` at `stop`.
 
         `weigh` returns g, multiplied by the mask of the songs allowed at a position.
         """

@@ -1,8 +1,8 @@
 """Likelihood of playlists under a hypergraph walk, as a function of the edge weights.
 
-The log-likelihood is the difference between two sums of logs of sums of weights. At the current weights, the first is
-bounded from below by Jensen's inequality with the posterior of the edges, the second by its tangent. The resulting
-lower bound touches the objective at these weights and separates into one problem per edge.
+The log-likelihood is the difference between two sums of logs of sums of weights. At the current weights, Jensen's
+inequality with the posterior of the edges bounds the first sum, and the tangent bounds the second. The resulting lower
+bound touches the objective at these weights and separates into one problem per edge.
 """
 
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def _scale_columns(matrix: sparse.csr_array, factor: Float64Array) -> sparse.csr
 class Likelihood:
     """The MAP objective as sparse rows over the edges, with a count per row.
 
-    For weights w that sum to 1, it is the sum of ``count * log(row @ w)`` over `numerators`, minus the same over
+    For weights w that sum to 1, it is the sum of ``count * log(row @ w)`` over `numerators`, minus the same sum over
     `denominators`, plus ``prior @ log(w)``. If a transition has a single possible edge, its posterior is 1 for any
     weights. `certain` counts these transitions per edge, and `constant` is the sum of their log P[y | e, x].
     """

@@ -1,11 +1,11 @@
 """Random walk restricted to the songs that are still allowed.
 
-At each song, one of the edges with an allowed member is drawn in the model's proportions, then one of these members.
-Instead, the code draws any edge and rejects it if it has no allowed member. This gives the same distribution, and fewer
-edges are inspected.
+At each song, the walk draws an edge with an allowed member, in the model's proportions, and then one of these members.
+The code draws any edge and rejects it if it has no allowed member. The distribution is the same, but fewer edges are
+inspected.
 
 Songs may have weights g, and a later song may be fixed (see the message beta in `_bridge`). Then an edge is drawn in
-proportion to the mean of g * beta over its allowed members, and a member in proportion to its own g * beta.
+proportion to the mean of g * beta over its allowed members, and then a member in proportion to its own g * beta.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -34,8 +34,8 @@ def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) 
 class Restrictions:
     """Masks of the songs allowed at a position of a playlist, given the songs before it and the fixed songs.
 
-    `fixed` maps positions to songs. Songs from one `group` are at least `spacing` + 1 positions apart; songs from one
-    `work` exclude each other. The masks take two bytes per song.
+    `fixed` maps positions to songs. Songs from one `group` are at least `spacing` + 1 positions apart. A playlist has
+    at most one song from each `work`. The masks take two bytes per song.
     """
 
     n_songs: int
@@ -63,7 +63,7 @@ class Restrictions:
             self._unused[self.work == self.work[song]] = False
 
     def _find_unused(self, songs: Sequence[int]) -> BoolArray:
-        """Return a mask of the songs still allowed at any position; between calls, `songs` may only get longer."""
+        """Return a mask of the songs still allowed at any position; between calls, `songs` may only grow."""
         if self.repeat:
             return ~self._never
         for song in songs[self._used :]:
@@ -72,7 +72,7 @@ class Restrictions:
         return self._unused.copy()
 
     def find_allowed(self, songs: Sequence[int], place: int | None = None, spacing: int | None = None) -> BoolArray:
-        """Return a mask of the unused songs that keep the spacing within their group at `place` (default: the next)."""
+        """Return a mask of the unused songs that respect their group's spacing at `place` (by default the next)."""
         place = len(songs) if place is None else place
         spacing = self.spacing if spacing is None else spacing
         mask = self._find_unused(songs)
@@ -96,7 +96,7 @@ class Restrictions:
 
 
 Steering = Callable[[int, int, Float64Array], Float64Array | None]
-"""Function (position, previous song, the walk's probabilities of the next song) -> weights of all songs, or None."""
+"""Function of the position, the previous song and the walk's probabilities; returns weights of all songs, or None."""
 
 _TRIES = 4  # number of songs drawn from an edge before all its members are checked
 
@@ -133,19 +133,19 @@ class Playlist:
 
 
 def _draw(values: Float64Array, rng: np.random.Generator) -> int:
-    """Draw an index in proportion to `values`, at least one of which must be positive."""
+    """Draw an index in proportion to `values`; at least one value must be positive."""
     cumulative = np.cumsum(values)
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-    return min(index, int(np.flatnonzero(values)[-1]))  # rounding may go beyond the last positive value
+    return min(index, int(np.flatnonzero(values)[-1]))  # rounding may lead beyond the last positive value
 
 
 @dataclass(slots=True, kw_only=True)
 class Walker:
     """A model's walk under restrictions.
 
-    `weigh` returns the weights of songs at a position (None: equal), and `steer` returns factors that depend on the
-    previous song. `within` returns the songs that the uniform edge leads to from a song (None: all). `bridge` is called
-    if later songs are fixed.
+    `weigh` returns the weights of songs at a position (None if they are equal), and `steer` returns factors that depend
+    on the previous song. `within` takes a song, and returns the songs that the uniform edge leads to from there (by
+    default all). `bridge` is called if later songs are fixed.
     """
 
     graph: Hypergraph = field(kw_only=False)
@@ -268,7 +268,7 @@ class Walker:
     def _free_step(
         self, members: Sequence[IntpArray], left: Float64Array, allowed: BoolArray, weights: Float64Array | None
     ) -> Float64Array:
-        """Return the unsteered probabilities of the next song; if no edge has an allowed song, any may be next."""
+        """Return the unsteered probabilities of the next song; if no edge has an allowed song, any song may be next."""
         mass = self.graph.song_weight * allowed
         step = np.zeros(self.graph.n_songs)
         for songs, p in zip(members, left, strict=True):
@@ -283,7 +283,7 @@ class Walker:
         while np.any(left > 0):
             k = _draw(left, self.rng)
             edge = int(edges[k])
-            # Drawing members until one is allowed is the same as drawing an allowed one, and usually faster.
+            # Drawing until a member is allowed gives the same distribution, and is usually faster.
             if not self.graph.weighted:
                 for place in self.rng.integers(self.graph.sizes[edge], size=_TRIES):
                     song = self.graph.member(edge, int(place))

@@ -16,9 +16,9 @@ from scipy import sparse
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._checks import check_whole
 
-# Lower powers emphasize weak directions. On yes.com, this one is better than 0 and 0.5.
+# Lower powers emphasize weak directions. For the yes.com playlists, 0.75 is better than 0 and 0.5.
 _SINGULAR_POWER = 0.75
-# For more songs, k-means uses mini-batches.
+# With more songs than this, k-means uses mini-batches.
 _MAX_FULL_KMEANS = 5_000
 _STARTS = 3
 _LETTERS = string.ascii_lowercase
@@ -26,12 +26,12 @@ _BLOCK = 1024
 
 
 def _count_neighbors(playlists: Sequence[Sequence[int]], n_songs: int, window: int) -> sparse.csr_array:
-    """Count how often two different songs are at most `window` positions apart: symmetric, (n_songs, n_songs)."""
+    """Return a symmetric matrix that counts how often two different songs are at most `window` positions apart."""
     lists = [np.asarray(playlist, dtype=np.int64).reshape(-1) for playlist in playlists]
     songs = np.concatenate([np.empty(0, dtype=np.int64), *lists])
     if songs.size and (songs.min() < 0 or songs.max() >= n_songs):
         wrong = songs.min() if songs.min() < 0 else songs.max()
-        raise ValueError(f"playlists contain song {wrong}, but with n_songs={n_songs}, songs are 0 to {n_songs - 1}")
+        raise ValueError(f"playlists contain song {wrong}; with n_songs={n_songs}, songs must be 0 to {n_songs - 1}")
     owner = np.repeat(np.arange(len(lists)), [playlist.size for playlist in lists])
     counts = sparse.csr_array((n_songs, n_songs), dtype=np.float64)
     for gap in range(1, min(window, max(songs.size - 1, 0)) + 1):
@@ -42,7 +42,7 @@ def _count_neighbors(playlists: Sequence[Sequence[int]], n_songs: int, window: i
 
 
 def _positive_information(counts: sparse.csr_array) -> sparse.csr_array:
-    """Return max(0, log(N_xy N / (N_x N_y))) for pairs with counts, 0 for others."""
+    """Return max(0, log(N_xy N / (N_x N_y))) for pairs with counts, and 0 for others."""
     totals = np.asarray(counts.sum(axis=1)).ravel()
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     information = np.log(counts.data * totals.sum() / (totals[rows] * totals[counts.indices]))
@@ -122,7 +122,7 @@ def group_vectors(
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")
     if any(k < 2 for k in sizes) or len(set(sizes)) != len(sizes):
-        raise ValueError(f"sizes={tuple(sizes)} must be distinct numbers of groups, each at least 2")
+        raise ValueError(f"sizes={tuple(sizes)} must contain distinct integers of at least 2")
     points = np.asarray(vectors, dtype=np.float64)
     length = np.linalg.norm(points, axis=1)
     rows = np.flatnonzero(length > 0)
@@ -151,11 +151,11 @@ def _k_means(points: Float64Array, k: int, seed: int) -> Int64Array:
 
 
 def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
-    """Return the nearest songs to each song by cosine, starting with the song itself, in O(n_songs^2 n_dimensions).
+    """Return the songs nearest to each song by cosine similarity, in O(n_songs^2 n_dimensions).
 
-    Unlike groups, neighborhoods overlap, so no border separates close songs. The result is int64 (n_songs,
-    n_nearest), beginning with the song itself, with -1 after the last neighbor. `n_nearest` is at least 2. A song
-    whose vector is 0 has no neighbors.
+    Unlike groups, neighborhoods overlap, so no border separates close songs. Each row of the result, int64 (n_songs,
+    n_nearest), begins with the song itself, and ends with -1 if there are fewer neighbors. `n_nearest` is at least 2. A
+    song whose vector is 0 has no neighbors.
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)

@@ -54,7 +54,7 @@ class Dialects(BaseEstimator):
         self.hypergraph, self.prior, self.strength, self.min_playlists = hypergraph, prior, strength, min_playlists
 
     def fit(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> "Dialects":
-        """Learn the walk for all playlists, then one walk per category; playlists without a category have None."""
+        """Learn the walk for all playlists, then one walk per category; a playlist's category can be None."""
         check_number("strength", self.strength, 0)
         groups = self._groups(playlists, categories)
         self.global_ = PlaylistModel(self.hypergraph, prior=self.prior).fit(playlists)
@@ -86,7 +86,7 @@ class Dialects(BaseEstimator):
         return dialects
 
     def gains(self, playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, DialectGain]:
-        """Return the gains of each category's walk and of the global one on the category's playlists (fig. 7.2).
+        """Return the gains of each category's walk and of the global walk on the category's playlists (fig. 7.2).
 
         Categories without a separate walk, or without a playlist that can be evaluated, are skipped.
         """
@@ -102,9 +102,9 @@ class Dialects(BaseEstimator):
 
     @staticmethod
     def _groups(playlists: Sequence[Sequence[int]], categories: Sequence[str | None]) -> dict[str, list[int]]:
-        """Return the rows of each category's playlists; the largest category comes first, ties are ordered by name."""
+        """Return the rows of each category's playlists; categories are sorted by descending size, then by name."""
         if len(categories) != len(playlists):
-            raise ValueError(f"categories has {len(categories)} entries for {len(playlists)} playlists: pass one each")
+            raise ValueError(f"categories has {len(categories)} entries, but there are {len(playlists)} playlists")
         groups: dict[str, list[int]] = {}
         for row, category in enumerate(categories):
             if category:

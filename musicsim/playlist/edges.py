@@ -1,6 +1,6 @@
 """Edges from data about songs (the families in section 7.6.2 of the thesis), and descriptions of edges.
 
-Examples of names of edges:
+Examples of edge names:
 
 - ``cluster-16:12``, ``listeners-64:3``, ``company-256b:12`` (group 12 of the second grouping into 256)
 - ``near-300:17`` (the 300 songs around song 17)
@@ -26,7 +26,7 @@ _TOPIC_DEPTHS = (1, 3, 5)
 _PAIRS_PER_BLOCK = 2_000_000
 _FAMILIARITY = {"low": "the least played third", "medium": "the middle third by plays", "high": "the most played third"}
 
-# Kind of knowledge of each family. Other families have their own kind.
+# Kind of knowledge of each family. Every other family is its own kind.
 _KINDS = {"cluster": "audio", "near": "company", "year": "era", "decade": "era", "topic": "lyrics"}
 _GROUPS = {
     "cluster": ("with similar sound", "cluster"),
@@ -79,7 +79,7 @@ class _Collector:
     def add_numbers(
         self, family: str, songs: Int64Array, values: IntegerArray, label: Callable[[int], str] = str
     ) -> None:
-        """Add whole numbers as :meth:`add` does; `label` converts them to strings for the names."""
+        """Add integers as :meth:`add` does; `label` converts them to strings for the names."""
         distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
         order = np.argsort(first)
         column = np.empty_like(order)
@@ -102,7 +102,7 @@ def _add_clusters(collector: _Collector, family: str, argument: str, clusters: M
         values = np.asarray(assignment)
         collector.check_length(f"{argument}[{label!r}]", values)
         if values.dtype.kind not in "iu":
-            raise ValueError(f"{argument}[{label!r}] must contain integers (-1: none), not {values.dtype}")
+            raise ValueError(f"{argument}[{label!r}] must contain integers (-1 for none), not {values.dtype}")
         members = np.flatnonzero(values >= 0)
         collector.add_numbers(f"{family}-{label}", members, values[members])
 
@@ -111,7 +111,7 @@ def _add_playlists(collector: _Collector, playlists: Mapping[str, Sequence[int]]
     members: list[tuple[int, Hashable]] = []
     for name, songs in playlists.items():
         if is_missing(name):
-            raise ValueError("playlists: a name is blank: give each playlist a name")
+            raise ValueError("playlists has a blank name: give each playlist a name")
         rows = np.unique(np.asarray(songs))
         if rows.size and (rows.dtype.kind not in "iu" or rows[0] < 0 or rows[-1] >= collector.n_songs):
             raise ValueError(f"playlists[{name!r}] must contain song rows (int) from 0 to {collector.n_songs - 1}")
@@ -139,7 +139,7 @@ def _add_familiarity(collector: _Collector, familiarity: npt.ArrayLike) -> None:
     collector.check_length("familiarity", plays)
     known = np.flatnonzero(np.isfinite(plays))
     if known.size == 0 or plays[known].min() == plays[known].max():
-        return  # dividing equal numbers would be arbitrary
+        return  # splitting equal numbers would be arbitrary
     low, high = np.quantile(plays[known], [1 / 3, 2 / 3])
     # thresholds instead of ranks, so that equal plays are in the same third, even if thirds then differ in size
     third = np.where(plays[known] <= low, "low", np.where(plays[known] <= high, "medium", "high"))
@@ -172,7 +172,7 @@ def _kind(family: str) -> str:
 def _select_conjunctions(
     base: sparse.csr_array, kinds: npt.NDArray[np.str_], min_size: int, max_overlap: float
 ) -> Int64Array:
-    """Return the keys, first * n_edges + second, of the conjunctions to add, ascending."""
+    """Return the ascending keys, first * n_edges + second, of the conjunctions to add."""
     counts = base.astype(np.int32)
     common = sparse.triu(counts.T @ counts, k=1, format="coo")
     first, second = common.coords
@@ -185,7 +185,7 @@ def _select_conjunctions(
 
 
 def _conjunctions(base: sparse.csr_array, keys: Int64Array) -> sparse.csr_array:
-    """Return the songs' memberships in the pairs of edges given by the sorted `keys`: (n_songs, n_keys)."""
+    """Return the memberships (n_songs, n_keys) of songs in the conjunctions with the sorted `keys`."""
     n_songs, n_edges = base.shape
     degrees = np.diff(base.indptr)
     songs, columns = [], []
@@ -354,7 +354,7 @@ def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
     """Return the kinds of knowledge behind each edge: one kind, or the kinds of all parts of a conjunction.
 
     Kinds are "audio", "listeners", "company" (co-occurrence), "era", "familiarity", "lyrics", "tag", "artist", "album",
-    "playlist" and "uniform". Other families have their own kind.
+    "playlist" and "uniform". Every other family is its own kind.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """Correct the weights of kinds of edges with held-out playlists.
 
-Groups and neighbors by co-occurrence explain their own playlists better than they explain other playlists.
-So weights that are fitted to the same playlists are too high, especially if songs occur only a few times. Therefore,
-co-occurrence is computed from some of the playlists, and weights are fitted to the others. The weights fitted to all
-playlists are then scaled, so that each kind of edge has the resulting share. For held-out playlists
-from Art of the Mix, where most songs occur once or twice, this gains 0.3 nats per transition (experiments.playlists).
-For radio playlists, where songs occur often, nothing is lost.
+Groups and neighbors by co-occurrence explain their own playlists better than they explain other playlists. So weights
+that are fitted to the same playlists are too high, especially if songs occur only a few times. Therefore, co-occurrence
+is computed from some of the playlists, and weights are fitted to the others. The weights fitted to all playlists are
+then scaled, so that each kind of edge has the resulting share. For held-out playlists from Art of the Mix, where most
+songs occur once or twice, this gains 0.3 nats per transition (experiments.playlists). For radio playlists, where songs
+occur often, this does not hurt.
 """
 
 from collections.abc import Mapping
@@ -28,11 +28,11 @@ def _shares(model: PlaylistModel) -> dict[Kinds, float]:
 
 
 def kind_factors(fitted: PlaylistModel, held_out: PlaylistModel) -> dict[Kinds, float]:
-    """Return the ratio between the weights of each kind of edge in two models, held-out to fitted.
+    """Return, for each kind of edge, its weight in the held-out model divided by its weight in the fitted model.
 
     `fitted` was fitted to the playlists from which its edges were computed. The edges of `held_out` were computed from
-    some of these playlists, and the model was fitted to the others. Kinds are those of `edge_families` (a conjunction
-    has several); kinds that are not in both models are omitted.
+    some of these playlists, and the model was fitted to the others. Kinds are as in `edge_families` (a conjunction has
+    several). Kinds that are not in both models are omitted.
     """
     old, new = _shares(fitted), _shares(held_out)
     return {kinds: (new[kinds] + _TINY) / (share + _TINY) for kinds, share in old.items() if kinds in new}

@@ -20,7 +20,7 @@ UNIFORM = "uniform:all"
 
 # Values may contain " & " (artist:Simon & Garfunkel), so it separates names only if "family:" follows.
 _JOINT = re.compile(r" & (?=[a-z]+(?:-[^\s:&]+)?:\S)")
-# P[y | e, x] divides by mass(e) - p_x. With a larger ratio of weights, this difference would lose all its digits.
+# P[y | e, x] divides by mass(e) - p_x. With a larger ratio of weights, this difference would lose all precision.
 _MAX_WEIGHT_RATIO = 1e9
 
 
@@ -54,7 +54,7 @@ def _check_song_weight(song_weight: npt.ArrayLike | None, n_songs: int) -> Float
 
 
 class Hypergraph:
-    """Named sets of songs: everything that a playlist model knows about songs; 10 bytes per membership.
+    """Named sets of songs: everything that a playlist model knows about songs. They take 10 bytes per membership.
 
     Parameters
     ----------
@@ -118,17 +118,17 @@ class Hypergraph:
         self.uniform_edge = next(iter(named), int(full[0]) if full.size else None)
 
     def edges_of(self, song: int) -> IntpArray:
-        """Return the edges that contain `song`, ascending; at least one."""
+        """Return the edges that contain `song`, in ascending order; there is at least one."""
         start, stop = self.incidence.indptr[song : song + 2]
         return self.incidence.indices[start:stop].astype(np.intp)
 
     def members(self, edge: int) -> IntpArray:
-        """Return the songs of `edge`, ascending; at least two."""
+        """Return the songs of `edge`, in ascending order; there are at least two."""
         start, stop = self._by_edge.indptr[edge : edge + 2]
         return self._by_edge.indices[start:stop].astype(np.intp)
 
     def member(self, edge: int, place: int) -> int:
-        """Return song number `place` of :meth:`members`, without copying all members."""
+        """Return the entry at `place` in :meth:`members`, without copying all members."""
         return int(self._by_edge.indices[self._by_edge.indptr[edge] + place])
 
     def __repr__(self) -> str:

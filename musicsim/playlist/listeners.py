@@ -28,7 +28,7 @@ def _song_factors(plays: sparse.csr_matrix, n_factors: int, method: str, seed: i
         from implicit.cpu.als import AlternatingLeastSquares
 
         model = AlternatingLeastSquares(iterations=_ALS_PASSES, **options)
-    with one_blas_thread():  # otherwise implicit warns about slow threads
+    with one_blas_thread():  # otherwise, the library implicit warns about slow threads
         model.fit(plays, show_progress=False)
     return np.asarray(model.item_factors[:, :n_factors], dtype=np.float64)
 

@@ -110,7 +110,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     @property
     def weights_(self) -> Float64Array:
-        """Learned weights, otherwise the given ones, scaled to sum to 1."""
+        """Learned weights, or the given weights, scaled to sum to 1."""
         fitted = self.__dict__.get("_fitted_weights")
         if fitted is not None:
             return fitted
@@ -240,7 +240,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return graph.song_weight * (graph.incidence @ (self.weights_ / graph.mass))
 
     def edge_probabilities(self, song: int) -> tuple[IntpArray, Float64Array]:
-        """Return the edges that contain `song`, ascending, and P[e | song], which is 0 if all have weight 0."""
+        """Return the ascending edges that contain `song`, and P[e | song], which is 0 if all edges have weight 0."""
         return self._edge_probabilities(self._check_song(song, "song"), self._pull())
 
     def _edge_probabilities(self, song: int, pull: Float64Array) -> tuple[IntpArray, Float64Array]:
@@ -249,9 +249,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return edges, pull[edges] / (total if total > 0 else 1.0)
 
     def transition_probabilities(self, song: int) -> Float64Array:
-        """Return P[y | song] for every song y, (n_songs,), with sum 1; it is 0 at `song` itself.
+        """Return P[y | song] for every song y, (n_songs,); it sums to 1, and is 0 for `song` itself.
 
-        All are 0 if every edge of `song` has weight 0, which is possible only with fixed weights.
+        All probabilities are 0 if every edge of `song` has weight 0, which is possible only with fixed weights.
         """
         graph = self.hypergraph
         edges, probabilities = self.edge_probabilities(song)
@@ -278,7 +278,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         return [(int(edges[k]), graph.names[edges[k]], float(joint[k] / total)) for k in order]
 
     def restrict(self, songs: npt.ArrayLike) -> "PlaylistModel":
-        """Return the same walk restricted to some songs, int (n,) with n >= 2, which are renumbered from 0.
+        """Return the same walk restricted to `songs`, int (n,) with n >= 2; they are renumbered from 0.
 
         Edges keep their weights; edges with fewer than two of the songs are dropped.
         """
@@ -461,7 +461,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     def family_shares(self) -> dict[str, float]:
         """Return the share of each kind of knowledge in the total weight, largest first (thesis, fig. 7.5).
 
-        A conjunction counts for the kinds (see `edge_families`) of all its parts, so shares may sum to more than 1.
+        A conjunction counts toward the kinds (see `edge_families`) of all its parts, so shares may sum to more than 1.
         """
         shares: dict[str, float] = {}
         for kinds, weight in zip(edge_families(self.hypergraph.names), self.weights_.tolist(), strict=True):

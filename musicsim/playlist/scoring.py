@@ -1,7 +1,7 @@
 """Evaluation of playlist models by the probability of playlists.
 
-Logs are natural. Every model gives an immediate repeat of a song probability 0, so playlists with such repeats cannot
-distinguish models. Means skip them with a warning.
+Logs are natural. Every model assigns probability 0 to an immediate repeat of a song, so playlists with immediate
+repeats cannot distinguish models. Means skip these playlists with a warning.
 """
 
 import warnings
@@ -40,7 +40,7 @@ class PlaylistScorer:
     n_songs: int
 
     def _log_probability(self, counts: Counts, n_playlists: int) -> Float64Array:
-        """Return log P for each playlist: transitions, and first songs if `counts` has them."""
+        """Return log P of each playlist's transitions, and of its first song if `counts` has first songs."""
         raise NotImplementedError
 
     def _normalize(self, playlists: Playlists) -> tuple[Float64Array, Float64Array]:
@@ -61,7 +61,7 @@ class PlaylistScorer:
         return float(self._normalize(playlists)[0].mean())
 
     def relative_gain(self, playlists: Playlists) -> float:
-        """Return G = 1 - L(model) / L(uniform shuffle) (section 7.7 of the thesis): 0 is equal, 1 is certainty.
+        """Return G = 1 - L(model) / L(uniform shuffle) (section 7.7 of the thesis): 0 means equal, 1 means certain.
 
         Uniform shuffle draws songs with equal probability, even if they have weights, without immediate repeats.
         """
@@ -73,7 +73,7 @@ class PlaylistScorer:
     def transition_log_probability(self, playlists: Playlists) -> Float64Array:
         """Return log P[x1, x2, ... | x0] for each playlist, not divided by the length.
 
-        The result is -inf with an immediate repeat, and 0 for a playlist with fewer than two songs.
+        The result is -inf if there is an immediate repeat, and 0 for a playlist with fewer than two songs.
         """
         return self._log_transitions(Counts.from_playlists(playlists, self.n_songs), len(playlists))
 

@@ -23,11 +23,11 @@ _PASSES = 5
 class LyricsTopics:
     """Topics of songs' lyrics, from :func:`lyrics_topics`."""
 
-    # the first five topics of each song by decreasing weight; empty for a song without words
+    # the five topics of each song with the largest weights, in descending order; empty for a song without words
     topics: list[list[int]]
-    # (n_topics, n_words), float64, rows sum to 1: P[word | topic]; 0 for dropped and absent words
+    # P[word | topic], float64 (n_topics, n_words); rows sum to 1; dropped and absent words have probability 0
     word_probability: Float64Array
-    # (n_words,), float64, sums to 1: share of each word among the used words
+    # share of each word among the used words, float64 (n_words,); sums to 1
     word_share: Float64Array
 
     def words(self, topic: int, vocabulary: Sequence[str], n: int = 3) -> list[str]:

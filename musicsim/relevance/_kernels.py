@@ -11,7 +11,7 @@ from numba import njit
 def count_shared(
     items: Any, item_start: Any, users: Any, user_start: Any, played: Any, allowed: Any, listeners: Any, k: int
 ) -> Any:
-    """Return the `k` items most similar to each of `items`, in any order, as item numbers (n, k); -1 for none.
+    """Return the numbers (n, k) of the `k` items most similar to each of `items`, in any order; -1 fills the rest.
 
     The users of item i are ``users[item_start[i] : item_start[i + 1]]``. User u has played the items ``allowed[j]`` for
     all j in ``played[user_start[u] : user_start[u + 1]]``; item ``allowed[j]`` has ``listeners[j]`` listeners.
@@ -28,7 +28,7 @@ def count_shared(
                 met[n_met] = j  # overwritten unless j is new; a branch would often be mispredicted
                 n_met += shared[j] == 0
                 shared[j] += 1
-        # the top of the heap is the least similar item; of equally similar items, the one with the highest number
+        # the top of the heap is the least similar item; among ties, it is the item with the highest number
         heap = [(0.0, 0) for _ in range(0)]
         least = 0.0
         for j in met[:n_met]:

@@ -2,9 +2,10 @@
 
 For each query, a song in the database is relevant, irrelevant, or excluded from the ranking. The query itself is always
 excluded; with the artist filter, so are all songs by its artist. Relevance need not be symmetric or transitive. A
-label, artist or group that is None, nan, blank or -1 is unknown: it equals nothing, not even another unknown one.
+label, artist or group that is None, nan, blank or -1 is unknown: it does not match anything, not even another unknown
+one.
 
-Sets are stored as compressed rows that queries share: 8 bytes per entry and 40 bytes per song. Labels of 100,000 songs
+Sets are stored as compressed rows that queries share: 8 bytes per entry and 40 bytes per song. Labels for 100,000 songs
 take 5 MB. Arrays of songs x songs are never needed.
 """
 
@@ -45,7 +46,7 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
 
 
 def group_codes(groups: Any, name: str = "groups") -> Int64Array:
-    """Number groups like :func:`label_codes`, except that each unknown one is a separate group; no code is negative."""
+    """Number groups as :func:`label_codes` does, but make each unknown one a separate group; no code is negative."""
     codes = label_codes(groups, name)
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
@@ -65,7 +66,7 @@ class _Sets:
         return self.rows[self.starts[s] : self.starts[s + 1]]
 
     def entries(self, queries: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Return the sets of `queries` as pairs of an index into `queries` and a row of the database."""
+        """Return the pairs (index into `queries`, row of the database) in the sets of `queries`."""
         return _entries(self.starts, self.rows, self.set_ids[queries])
 
     def restrict(self, queries: Int64Array, place: Int64Array) -> "_Sets":
@@ -153,7 +154,7 @@ class Relevance:
 
     @classmethod
     def from_labels(cls, y: Any, *, groups: Any = None) -> "Relevance":
-        """Make songs with the same label relevant to each other, and all others irrelevant; 48 bytes per song.
+        """Make songs with the same label relevant to each other, and all others irrelevant; needs 48 bytes per song.
 
         Parameters
         ----------
@@ -385,7 +386,7 @@ def _check_disjoint(relevant: _Sets, irrelevant: _Sets, n: int) -> None:
 
 
 def _check_order(rows: Any, n: int, name: str) -> Int64Array:
-    """Check that row numbers are below `n`, and return them in their order; return all rows for None."""
+    """Check that row numbers are below `n`, and return them in the given order; None selects all rows."""
     if rows is None:
         return np.arange(n)
     places = np.asarray(rows)
@@ -406,7 +407,7 @@ def _read_item_numbers(groups: Any) -> Int64Array:
 
 
 def _read_triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
-    """Return the users as numbers, the items, and the counts of (user, item, count) triples."""
+    """Split (user, item, count) triples into user numbers, items and counts."""
     import pandas as pd
 
     table = pd.DataFrame(plays if hasattr(plays, "shape") else list(plays))
@@ -420,7 +421,7 @@ def _read_triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
     items = table.iloc[:, 1].to_numpy()
     is_whole = items.dtype.kind in "iu" or (items.dtype.kind == "f" and bool((items == np.floor(items)).all()))
     if not is_whole or items.min() < 0:
-        raise ValueError("plays: items must be whole numbers starting at 0.")
+        raise ValueError("plays: items must be integers of at least 0.")
     users = label_codes(table.iloc[:, 0], "users of plays")
     if (users < 0).any():
         raise ValueError(f"plays: row {np.flatnonzero(users < 0)[0]} has no user: remove it.")
@@ -428,7 +429,7 @@ def _read_triples(plays: Any) -> tuple[Int64Array, Int64Array, Float64Array]:
 
 
 def _find_listeners(plays: Any, threshold: float, n: int | None, n_artists: int) -> sparse.csr_array:
-    """Return a sparse mask (n_users, n_items) of the items that users listen to; triples get >= `n_artists` columns."""
+    """Return a sparse mask (n_users, n_items) of the items that users listen to."""
     if sparse.issparse(plays):
         table = sparse.csr_array(plays, copy=True)
         if n is not None and n != table.shape[1]:

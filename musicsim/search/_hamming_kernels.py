@@ -23,13 +23,13 @@ TILE = 64
 
 ID_BITS = 32
 DISTANCE_BITS = 15
-"""Number of bits for the distance in a result; in results of several queries, the query number is above them."""
+"""Number of bits for the distance in a result; if there are several queries, the query number is in the bits above."""
 
 _LANES = 16
 _VECTOR = ir.VectorType(ir.IntType(32), _LANES)
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
-_BLOCK = 64 * TILE  # Codes compared with every query before the next block, so that memory is read only once
-# Number of planes compared at first; doubled if too many tiles of a block have to be compared in full.
+_BLOCK = 64 * TILE  # Number of codes compared with every query before the next block, to read memory only once
+# Number of planes compared at first; doubled if too many tiles of a block must be compared in full.
 _FIRST_PLANES = 2
 _MAX_MISSES = _BLOCK // TILE // 8
 _AHEAD = 8  # Number of buckets, and of codes, that are prefetched
@@ -43,7 +43,7 @@ def _bit_count(typingctx, number):
 
 
 def _tile_sums(context, builder, signature, arguments):
-    """Generate code that sums the distances of a tile over the first planes, as vectors in registers."""
+    """Generate code that sums a tile's distances over the first planes, as vectors in registers."""
     planes, query, place, n_planes = arguments[:4]
     codes = context.make_array(signature.args[0])(context, builder, value=planes)
     words = context.make_array(signature.args[1])(context, builder, value=query)
@@ -135,8 +135,8 @@ def scan(planes, first, last, queries, limits, heaps, sizes, shown):
 
     Only codes nearer than `limits`, int64 (n_queries,), are results. Each limit is lowered to the distance of the k-th
     nearest code. Results are added to `heaps`, int64 (n_queries, k), whose sizes are in `sizes`, int64 (n_queries,).
-    With k = 0, all results are returned instead, unordered: ``query << 47 | distance << 32 | id``. `shown`, uint8 (n,),
-    masks the codes that may be results; if it is empty, all codes may be.
+    With k = 0, all results are returned instead, in any order, as ``query << 47 | distance << 32 | id``. `shown`, uint8
+    (n,), masks the codes that may be results; an empty mask allows all codes.
     """
     n_queries, n_planes = queries.shape
     k, has_mask = heaps.shape[1], len(shown) > 0
@@ -209,8 +209,8 @@ def fill_table(rows, start, width, offsets, ids, codes):
 def _was_probed(words, keys, starts, widths, table, ring):
     """Return whether a code found in `table` is also in a bucket of another table that was probed earlier.
 
-    `keys` are the query's own buckets. The tables before `table` were probed up to `ring` bits away from them, and the
-    tables after it up to ``ring - 1`` bits away.
+    `keys` are the query's own buckets. The tables before `table` were probed up to `ring` bits away from these buckets,
+    and the tables after it up to ``ring - 1`` bits away.
     """
     for j in range(len(starts)):
         if j != table:
@@ -260,7 +260,7 @@ def _collect_candidates(offsets, ids, codes, key, end, masks, word, bound, costs
 def _predict_cost(step, last, rings, n_tables, bucket_cost):
     """Return the expected cost of the remaining steps up to `last`.
 
-    The last of several rings is not counted, because the k-th nearest code may be nearer by then.
+    If there are several rings, the last one is not counted, because a nearer k-th code may have been found by then.
     """
     total, ring = np.int64(0), step // n_tables
     if last // n_tables > ring:
@@ -278,12 +278,12 @@ def _predict_cost(step, last, rings, n_tables, bucket_cost):
 def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, bounds, heaps, sizes, shown, costs, budget):
     """Probe the buckets nearest to each query's own bucket, ring by ring, until no other bucket can hold a result.
 
-    The tables are those of :class:`musicsim.search._hamming_tables.Tables`; `rows` is not read if buckets hold codes.
-    Results, ``distance << 32 | id``, must be below `bounds`, int64 (n_queries,). A query's bound is lowered to its k-th
-    nearest result. `heaps`, `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`, int64 (2,), are
-    the costs of opening a bucket and of comparing a code. A query that would cost more than `budget` is given up: its
-    results are discarded, but its bound stays valid. Returns the results and a mask of given-up queries, bool
-    (n_queries,).
+    `rows` to `rings` are arrays of :class:`musicsim.search._hamming_tables.Tables`; `rows` is not read if buckets hold
+    codes. Results, ``distance << 32 | id``, must be below `bounds`, int64 (n_queries,). A query's bound is lowered to
+    its k-th nearest result. `heaps`, `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`, int64
+    (2,), contains the costs of opening a bucket and of comparing a code. A query that would cost more than `budget` is
+    abandoned: its results are discarded, but its bound stays valid. Returns the results and a mask of abandoned
+    queries, bool (n_queries,).
 
     With m tables, consider a code that differs from the query in at most m r + j bits. Either one of
     the first j + 1 tables sees at most r differing bits, or another table sees at most r - 1 (Norouzi, Punjani, Fleet,

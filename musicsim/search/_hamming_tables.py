@@ -14,14 +14,14 @@ Heaps = tuple[Int64Array, Int64Array]
 """Heaps of the nearest codes, one per query, and their sizes; see :func:`musicsim.search._hamming_kernels.scan`."""
 
 _SAVED = ("rows", "offsets", "ids", "codes")
-# Mean number of codes per bucket. If buckets hold codes, comparing a code costs almost nothing next to opening a
+# Mean number of codes per bucket. If buckets hold codes, comparing a code costs almost nothing compared with opening a
 # bucket. If they hold only ids, the two costs are similar.
 _PER_BUCKET, _PER_BUCKET_OF_IDS = 16, 1
 _NARROWEST, _WIDEST = 8, 24
 _RINGS = 5  # Maximum number of set bits in a mask of a wide table; probing more buckets takes longer than a scan
 _ALL_RINGS_BELOW = 12
-# Nanoseconds to open a bucket and to compare a code in the bucket, for buckets of codes and of ids (measured on AMD
-# EPYC).
+# Nanoseconds to open a bucket and to compare a code in the bucket, for buckets of codes and for buckets of ids
+# (measured on AMD EPYC).
 _COSTS, _COSTS_OF_IDS = (60, 2), (100, 15)
 
 
@@ -29,13 +29,13 @@ _COSTS, _COSTS_OF_IDS = (60, 2), (100, 15)
 class Tables:
     """Tables of buckets: each table sorts all codes by some of their bits.
 
-    - ``rows``, uint64 (n, n_words): the codes in the order of their ids; (0, 1) if a code is a single word.
+    - ``rows``, uint64 (n, n_words): the codes in the order of their ids; its shape is (0, 1) if a code is one word.
     - ``offsets``, uint32 (n_tables, 2 ** width + 1): first slot of each bucket.
     - ``ids``, uint32 (n_tables, n): the id in each slot; ascending within a bucket.
-    - ``codes``, uint64 (n_tables, n): the code in each slot if a code is a single word, otherwise (n_tables, 0).
+    - ``codes``, uint64 (n_tables, n): the code in each slot; its shape is (n_tables, 0) if a code has several words.
     - ``starts``, ``widths``, int64 (n_tables,): first bit and number of bits of each table; the first is the widest.
     - ``masks``, uint32: numbers below ``2 ** widths[0]``, sorted by their number of set bits.
-    - ``rings``, int64 (n_rings + 1,): offset in ``masks`` of each number of set bits.
+    - ``rings``, int64 (n_rings + 1,): offset of each ring in ``masks``; ring i contains the masks with i set bits.
 
     Memory per code: 12 bytes per table for a code of one word; for a longer code, 8 bytes per word and 4 per table.
     Each bucket takes another 4 bytes.
@@ -128,14 +128,14 @@ class Tables:
 
 
 def _split_bits(n_bits: int, n_tables: int) -> tuple[Int64Array, Int64Array]:
-    """Return the first bit and the number of bits of each table: bits are divided evenly, the widest table is first."""
+    """Return each table's first bit and number of bits. Bits are divided evenly, and the widest table is first."""
     widths = np.full(n_tables, n_bits // n_tables)
     widths[: n_bits % n_tables] += 1
     return np.cumsum(widths) - widths, widths
 
 
 def _ring_masks(width: int) -> tuple[Uint32Array, Int64Array]:
-    """Return the numbers of `width` bits in rings, sorted by their number of set bits, and each ring's offset."""
+    """Return numbers of `width` bits, sorted by their number of set bits (the ring), and each ring's offset."""
     rings = [np.zeros(1, np.uint32)]
     for _ in range(width if width <= _ALL_RINGS_BELOW else _RINGS):
         last = rings[-1]

@@ -1,9 +1,9 @@
-"""Leaves in flat arrays: the rows in each leaf and their codes; saving them, and compacting them after additions.
+"""Leaves in flat arrays: the rows in each leaf and their codes, with saving and compaction.
 
 - ``leaves``, int64 (n_leaves, 4): first slot, number of rows, number of slots, parent.
 - ``items``, int32 (n_slots,): the row in each slot; -1 in unused slots.
-- ``codes``, int8 (n_slots * size,): codes of the rows in units of ``step``, see :mod:`musicsim.search.code_kernels`.
-  Empty if the leaves hold only row numbers.
+- ``codes``, int8 (n_slots * size,): codes of the rows in units of ``step``, see :mod:`musicsim.search.code_kernels`. It
+  is empty if the leaves hold only row numbers.
 
 Memory per slot: 4 bytes, or up to d + 11 bytes with codes. A leaf has one slot per row, rounded up to full blocks.
 """
@@ -29,7 +29,7 @@ _LOOSEST = 1.5  # Arrays are compacted if they have more than this many slots pe
 
 @dataclass(slots=True, kw_only=True)
 class Leaves:
-    """Leaves as arrays with spare room at the end; `sizes` states how much of it is in use."""
+    """Leaves as arrays with spare room at the end; `sizes` contains the lengths in use."""
 
     PARTS: ClassVar[dict[str, type[np.generic]]] = {"leaves": np.int64, "items": np.int32, "codes": np.int8}
     """Saved arrays and their types."""
@@ -40,7 +40,7 @@ class Leaves:
     step: float = 1.0
     seeds: tuple[int, ...]
     sizes: Int64Array
-    """Numbers of inner nodes, leaves and slots in use."""
+    """Number of inner nodes, of leaves, and of slots in use."""
     copies: float = 1.0
     """Mean number of copies of a row in each tree when the tree was grown."""
     n_held: int = field(init=False)
@@ -68,7 +68,7 @@ class Leaves:
         raise NotImplementedError
 
     def compact(self) -> None:
-        """Remove slots that no leaf uses anymore, if there are many. Call it after adding rows."""
+        """Remove slots that no leaf uses anymore, if there are many. Call this after adding rows."""
         leaves = self.leaves[: self.n_leaves]
         if self.sizes[2] <= _LOOSEST * leaves[:, 2].sum():
             return
@@ -95,7 +95,7 @@ class Leaves:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Map the arrays of a folder into memory; changes stay in this process."""
+        """Map the arrays of a folder into memory; changes are not written to the folder."""
         meta = json.loads((folder / _META).read_text(encoding="utf-8"))
         if not isinstance(meta, dict) or meta.get("format") != _FORMAT:
             raise ValueError(f"{folder / _META} has a different version; rebuild the index.")
@@ -129,7 +129,7 @@ def find_code_step(Y: Float32Array) -> float:
 
 
 def find_step(largest: float) -> float:
-    """Return the smallest step that can represent `largest`; tiny if all rows are equal, which clips new rows."""
+    """Return the smallest step for `largest`. If all rows are equal, it is tiny, and new rows are clipped."""
     return float(np.float32(max(largest / 127, SMALLEST)))
 
 

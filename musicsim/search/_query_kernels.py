@@ -128,7 +128,7 @@ def _take_first(front, front_nodes, n_front, at, keys, n, flat, entries, width):
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _descend(query, flat, links, entries, sharpness, at, keys, doubts, n, front, front_nodes, owners, n_front):
-    """Follow n branches to their leaves in parallel; append the sides not taken to the queue, unordered.
+    """Follow n branches to their leaves in parallel; append the sides not taken to the queue, in any order.
 
     The key of a side not taken is its branch's key plus the log odds against this side. `doubts` sums, for each branch,
     the uncertainty about the sides taken. `owners` contains the branch of each side not taken.
@@ -201,7 +201,7 @@ def keep_best(best, best_ids, n_found, distance, number):
 
 @njit(cache=True, nogil=True)
 def _scan(leaf, leaves, items, codes, query, unit, shown, table, n_entered, keys, numbers, n_found):
-    """Collect the rows of a leaf that are among the best so far, each once; return the hash set and the two counts."""
+    """Collect the rows of a leaf that are among the best so far, each once; return the hash set and both counts."""
     n_best, block_keys, one = keys.shape[0], np.empty(BLOCK, np.float32), np.uint64(1)
     worst = -keys[0] if n_found == n_best else np.float32(np.inf)
     end = leaves[leaf, 0] + leaves[leaf, 1]
@@ -302,15 +302,15 @@ def project(query, center, axes, result):
 def probe(
     X, Q, center, axes, nodes, leaves, items, codes, step, sharpness, roots, shown, n_probes, n_best, distances, ids
 ):
-    """Find the nearest rows in the leaves that are most likely to hold neighbors, over all trees; nearest first.
+    """Find the nearest rows in the most promising leaves of all trees; results are sorted by distance.
 
-    One queue holds leaves and branches, most certain first. Leaves are scanned until `n_probes` leaves were scanned and
-    `n_best` rows found, or until no leaf is left. The best rows by code are then ranked by exact distance.
+    One queue holds leaves and branches, most certain first. The search ends when `n_probes` leaves are scanned and
+    `n_best` rows are found, or when no leaf is left. The best rows by code are then ranked by exact distance.
 
     `center`, float32 (d,), and `axes`, float32 (d, n_axes), define the space of the trees and codes; codes are in units
     of `step`. `sharpness` is the inverse of the standard deviation of neighbors from the query along an axis. `shown`,
-    uint8 (n,), masks the rows that may be results; if it is empty, all rows may be. Fills `distances` and `ids`,
-    float32 and int64 (n_queries, k), with k <= `n_best`.
+    uint8 (n,), masks the rows that may be results; an empty mask allows all rows. Fills `distances` and `ids`, float32
+    and int64 (n_queries, k), with k <= `n_best`.
     """
     d = axes.shape[1]
     flat, entries = nodes.reshape(-1), leaves.reshape(-1)
@@ -352,7 +352,7 @@ def probe(
 
 @njit(cache=True, nogil=True)
 def _collect_rows(node, links, d, leaves, items, shown, waiting, table, ids, n):
-    """Append allowed rows below a node that are not in the hash set; return the arrays that may have grown, and n."""
+    """Append allowed rows below a node that are not in the hash set; return the (possibly enlarged) arrays and n."""
     waiting[0] = node
     n_waiting = 1
     while n_waiting:
@@ -379,9 +379,9 @@ def _collect_rows(node, links, d, leaves, items, shown, waiting, table, ids, n):
 
 @njit(cache=True, nogil=True)
 def retrieve(query, nodes, leaves, items, root, shown, depth, fewest):
-    """Return a query's retrieval set (algorithm 6.3): rows of the leaves, or of nodes at `depth`, that it reaches.
+    """Return a query's retrieval set (algorithm 6.3): the rows of all leaves, or nodes at `depth`, that it reaches.
 
-    If these are fewer than `fewest` rows, every node is replaced by its parent until there are enough. Rows are unique.
+    If there are fewer than `fewest` rows, nodes are replaced by their parents until there are enough. Rows are unique.
     """
     d = query.shape[0]
     links = nodes.view(np.int32)

@@ -33,7 +33,7 @@ def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Arra
     if len(array) <= _FEW_ROWS:
         array = np.ascontiguousarray(array)
         numbers = array.ravel()
-        with np.errstate(over="ignore", invalid="ignore"):  # invalid rows are refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # invalid rows are rejected below
             is_small = numbers.dot(numbers) <= square  # takes a tenth of the time of min and max
         if is_small:
             return read_only(array)
@@ -44,7 +44,7 @@ def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Arra
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"{name} contains NaN or infinite values.")
         if low < -limit or high > limit:
-            raise ValueError(f"{name} contains {max(-low, high):.2g}; values must be below {limit:.2g} for distances.")
+            raise ValueError(f"{name} contains {max(-low, high):.2g}; values must be below {limit:.2g}.")
     return read_only(np.ascontiguousarray(array))
 
 
@@ -56,7 +56,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def map_parts(n: int, n_jobs: int | None, search: Callable[[slice], T], max_size: int | None = None) -> list[T]:
-    """Search for n queries in parts (of at most `max_size`) on as many threads as pay off; return a result per part."""
+    """Search for n queries in parts of at most `max_size`, on several threads if that is faster; return each result."""
     if max_size is None and n < 2 * _QUERIES_PER_THREAD:  # counting cores would delay a single query
         return [search(slice(0, n))]
     threads = n_threads(n_jobs) if n >= 2 * _QUERIES_PER_THREAD else 1
@@ -77,13 +77,13 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def check_n_jobs(n_jobs: int | None) -> None:
-    """Raise ValueError unless `n_jobs` is a number of threads. Does not count cores, which needs a slow import."""
+    """Raise ValueError unless `n_jobs` is a number of threads. Cores are not counted, because that import is slow."""
     if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, Integral)):
         raise ValueError(f"n_jobs={n_jobs!r} must be a number of threads (1 is one thread, -1 is one per core).")
 
 
 class Index(Estimator):
-    """Base of all indexes; ids are below `n_samples_`, the number of rows ever added."""
+    """Base class of all indexes; ids are below `n_samples_`, the number of rows ever added."""
 
     _DISTANCE: ClassVar[type[np.generic]]  # type of the returned distances
     n_samples_: int
@@ -102,7 +102,7 @@ class Index(Estimator):
         if not removed.size:
             return
         if not np.issubdtype(removed.dtype, np.integer):
-            raise ValueError(f"ids has type {removed.dtype}; ids must be whole numbers.")
+            raise ValueError(f"ids has type {removed.dtype}; ids must be integers.")
         low, high = removed.min(), removed.max()
         if low < 0 or high >= self.n_samples_:
             raise ValueError(f"ids range from {low} to {high}, but the index has {self.n_samples_} rows.")
@@ -136,7 +136,7 @@ class Index(Estimator):
             write_meta(target, meta)
 
     def _meta(self) -> dict[str, Any]:
-        """Return metadata in addition to the metadata of all indexes."""
+        """Return the metadata that is specific to this class."""
         raise NotImplementedError
 
     def _write(self, folder: Path) -> None:

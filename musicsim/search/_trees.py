@@ -1,9 +1,8 @@
-"""Spill trees as flat arrays: their layout, growing them on all cores, adding rows.
+"""Spill trees as flat arrays: layout, growth on all cores, and insertion of rows.
 
-All trees of a forest share the arrays. Nodes 0 and up are inner nodes; a negative node is the leaf ``-1 - number``.
+All trees of a forest share the arrays. Nonnegative numbers are inner nodes; a negative number n is the leaf ``-1 - n``.
 
-- ``nodes``, float32 (n_inner, d + 5): the direction, then b_r and b_l, then, as int32, left child, right child and
-  parent.
+- ``nodes``, float32 (n_inner, d + 5): the direction, b_r and b_l, and (as int32) left child, right child and parent.
 - ``roots``, int32 (n_trees,).
 
 A row (algorithm 6.2) goes left if its projection is at most b_l, and right if it is above b_r. The parent of a root
@@ -33,7 +32,7 @@ _MAX_COPIED = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Options for growing a tree; see :class:`musicsim.search.SpillTree`. Raises ValueError for a bad option."""
+    """Options for growing a tree; see :class:`musicsim.search.SpillTree`. Raises ValueError for an invalid option."""
 
     rule: str
     spill: float
@@ -54,7 +53,7 @@ class Growth:
 
     @property
     def options(self) -> tuple[int, float, int, int, int, int, int]:
-        """Options as the kernels take them: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
+        """Options in the kernels' order: rule, spill, max_depth, leaf_size, n_sample, n_iterations, n_directions."""
         depth = _DEEPEST if self.max_depth is None else self.max_depth
         rule, n_sample = RULES.index(self.rule), self.n_sample or 0
         return rule, float(self.spill), depth, self.leaf_size, n_sample, self.n_iterations, self.n_directions

@@ -18,11 +18,11 @@ class VectorIndex(Index):
 
     _DISTANCE = np.float32
     _X: Float32Array
-    _buffer: Float32Array  # memory whose first rows are `_X`
+    _buffer: Float32Array  # array whose first rows are `_X`
     n_built_: int
 
     def query(self, Q: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> Neighbors:
-        """Return the `k` nearest rows that the index finds for each query; at equal distance, the lower id is first.
+        """Return the `k` nearest rows that the index finds for each query; ties are ordered by id.
 
         Parameters
         ----------
@@ -40,7 +40,7 @@ class VectorIndex(Index):
         return self._search(Q, k, allowed, self._fill_nearest)
 
     def add(self, X: npt.ArrayLike) -> Int64Array:
-        """Add rows, and return their int64 ids; the index is rebuilt if its axes or leaves do not suit all rows.
+        """Add rows, and return their int64 ids; the index is rebuilt if its axes or leaves no longer fit all rows.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class VectorIndex(Index):
 
     @staticmethod
     def count_saved_rows(folder: str | Path) -> tuple[int, int]:
-        """Return the number of rows in a saved index, and how many of them it was built from (others were added)."""
+        """Return the number of rows in a saved index, and the number it was built from (others were added later)."""
         meta = read_meta(Path(folder), _META_KEYS)
         return meta["shape"][0], meta["built"]
 

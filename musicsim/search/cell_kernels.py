@@ -13,7 +13,7 @@ _PREFETCHED = 2048
 
 @njit(cache=True, nogil=True)
 def fill_offsets(rows, center, Y, result):
-    """Fill the last column with the distances from rows (n, d) to the space of the axes; Y are their coordinates."""
+    """Fill the last column with the distances from rows (n, d) to the space of the axes; Y has their coordinates."""
     for i in range(rows.shape[0]):
         square = np.float32(0.0)
         for j in range(rows.shape[1]):
@@ -82,7 +82,7 @@ def _partition(keys, numbers, low, high, pivot, may_equal):
 
 @njit(cache=True, nogil=True)
 def move_least_first(keys, numbers, n, fewest, most):
-    """Move the pairs with the smallest keys to the front, unordered; return how many: from `fewest` to `most`."""
+    """Move from `fewest` to `most` pairs with the smallest keys to the front, in any order; return how many."""
     low, high = 0, n
     while high > most:
         first, middle, last = keys[low], keys[(low + high) >> 1], keys[high - 1]

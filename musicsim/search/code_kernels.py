@@ -87,7 +87,7 @@ def encode(Y, items, step):
 
 @njit(cache=True, nogil=True)
 def round_query(query, step, result):
-    """Round a query to int8 like the codes; return its unit in steps, above 1 if the query is beyond their range."""
+    """Round a query to int8 like the codes; return its unit in steps (above 1 if the query exceeds their range)."""
     farthest = _LARGEST
     for j in range(query.shape[0]):
         farthest = max(farthest, min(abs(query[j] / step), _FAR))
@@ -138,7 +138,7 @@ def _compare(typingctx, codes, place, query, factor, limit, keys):
             factors = builder.sext(builder.bitcast(broadcast(group), numbers), wide)
             for lanes, total in enumerate(totals):
                 products = builder.mul(builder.sext(read(group_at(loop.index, lanes), numbers), wide), factors)
-                # compilers recognize this pattern: one instruction multiplies and adds pairs
+                # compilers turn this pattern into one instruction, which multiplies and adds pairs
                 added = pairs_added(pairs_added(products))
                 builder.store(builder.add(builder.load(total), added), total)
         bits = ir.Constant(ir.IntType(64), 0)
@@ -172,7 +172,7 @@ lowest_bit: Any = intrinsic(_count_zeros)
 def find_below(codes, slot, n, query, unit, limit, keys):
     """Return a bit mask of the rows, among the first n slots of a block, that are nearer than a float32 limit.
 
-    The block begins at `slot`; n may exceed BLOCK. Bit i is for slot i. `query` and `unit` are those of
+    The block begins at `slot`; n may exceed BLOCK. Bit i is for slot i. `query` and `unit` come from
     :func:`round_query`. Fills `keys`, float32 (BLOCK,), with squared distances minus the squared length of the query,
     in steps.
     """

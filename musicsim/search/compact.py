@@ -15,7 +15,7 @@ from musicsim.search.exact import ExactIndex
 from musicsim.search.hamming import HammingIndex
 
 _BLOCK_ROWS = 65_536
-_RELEVANT, _STEPS = 50, 400  # Neighbors per sampled row that should get nearby codes, and number of training steps
+_RELEVANT, _STEPS = 50, 400  # Number of neighbors per sampled row that should get similar codes, and of steps
 # Minimum number of candidates, and the factor by which it may grow if many codes are equally near.
 _MIN_CANDIDATES, _MAX_FACTOR = 1_000, 4
 

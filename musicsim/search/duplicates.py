@@ -18,8 +18,8 @@ from musicsim.audio import HOP, SAMPLE_RATE
 
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
 _N_MFCC, _N_MELS = 13, 40
-# A codec at 64 kbit/s switches bands above 5 kHz on and off. So only the 32 bands below 5 kHz are used. The first of
-# their cosine coefficients, the level, is left out.
+# A codec at 64 kbit/s switches bands above 5 kHz on and off, so only the 32 bands below 5 kHz are used. Their first
+# cosine coefficient, the level, is omitted.
 _N_LOW_BANDS, _N_CONTOURS = 32, 10
 # Number of frames in each of two adjacent means; a "change" is their difference. 8 frames are 93 ms. With fewer frames,
 # codec noise matters; with more, a song played 1% faster would still match.
@@ -28,8 +28,8 @@ _STRIDE = 4  # Only every fourth change is used, because adjacent changes share 
 _MIN_OVERLAP = 0.75  # Minimum share of the shorter song that must overlap the other song
 _MIN_OVERLAP_S = 1.0
 _MIN_POWER = 1e-6  # Two columns of changes are constant if the product of their summed squares is below this (dB^4)
-# A 40-second excerpt excludes most candidates; whole songs are read only for pairs that may be the same. Excerpts of
-# different songs have an agreement below 0.3; those of poor duplicates, 0.7 or more (experiments.duplicates).
+# A 40-second excerpt excludes most candidates; whole songs are read only for pairs that may be the same. The agreement
+# is below 0.3 for excerpts of different songs, and 0.7 or more for poor duplicates (experiments.duplicates).
 _EXCERPT = slice(round(10 * SAMPLE_RATE / HOP), round(50 * SAMPLE_RATE / HOP))
 _MIN_EXCERPT = 0.4
 # Cache sizes: an excerpt takes 35 kB, and all changes of a four-minute song take 830 kB.
@@ -138,7 +138,7 @@ def find_candidates(
     least_similarity: float = 0.6,
     max_candidates: int = 10,
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield row, higher row and similarity of each pair of similar songs with similar durations.
+    """Yield (lower row, higher row, similarity) for each pair of similar songs with similar durations.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def find_candidates(
     seconds: Float64Array = np.asarray(durations, dtype=np.float64)
     check_whole("max_candidates", max_candidates, 1)
     if vectors.ndim != 2 or seconds.shape != vectors.shape[:1]:
-        raise ValueError(f"X has shape {vectors.shape} and durations {seconds.shape}; X needs a row per duration.")
+        raise ValueError(f"X has shape {vectors.shape}, but durations has shape {seconds.shape}.")
     for name, array in (("X", vectors), ("durations", seconds)):
         if not np.isfinite(array).all():
             raise ValueError(f"{name} contains NaN or infinite values.")
@@ -165,7 +165,7 @@ def find_candidates(
     if numbers.size and not (
         np.issubdtype(numbers.dtype, np.integer) and 0 <= numbers.min() <= numbers.max() < len(vectors)
     ):
-        raise ValueError(f"rows must be whole numbers from 0 to {len(vectors) - 1}.")
+        raise ValueError(f"rows must be integers from 0 to {len(vectors) - 1}.")
     queries = np.unique(numbers.astype(np.int64))
     order = np.argsort(seconds, kind="stable")
     order = order[_mask_comparable(seconds[order], seconds[queries])]

@@ -1,4 +1,4 @@
-"""Parameters of indexes, as in scikit-learn's BaseEstimator, whose import is too slow for a command.
+"""Parameters of indexes, as in scikit-learn's BaseEstimator, which commands would take too long to import.
 
 scikit-learn's ``clone`` and pipelines also work with this class.
 """

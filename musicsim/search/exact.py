@@ -9,10 +9,10 @@ from musicsim._arrays import Float32Array, Int64Array, Uint8Array
 from musicsim.search._rows import check_rows
 from musicsim.search._vector_index import VectorIndex
 
-# Numbers of queries and of distances in memory at a time; with fewer queries, more rows are compared at a time.
+# Maximum number of queries, and of distances, in memory; with fewer queries, more rows are compared at a time.
 BLOCK_QUERIES, PART_ENTRIES = 256, 1 << 22
-# Number of candidates beyond the k nearest. |x|^2 - 2qx loses digits, so exact differences decide between candidates.
-# If rounding cannot separate any of these candidates, all rows within the rounding error are compared.
+# Number of candidates beyond the k nearest. |x|^2 - 2qx loses precision, so exact differences decide between
+# candidates. If rounding cannot separate any of these candidates, all rows within the rounding error are compared.
 _SPARE = 16
 _CENTER_ROWS = 1001
 _BLOCK_ROWS = 16_384
@@ -64,7 +64,7 @@ class ExactIndex(VectorIndex):
                 distances[start + i], ids[start + i] = exact[order], chosen[order]
 
     def _half_squares(self, X: Float32Array) -> Float32Array:
-        """Return half of each squared distance from the center; update the largest one and the longest row."""
+        """Return half of each squared distance from the center; update the maximum and the longest row's length."""
         halves = np.empty(len(X), np.float32)
         for start in range(0, len(X), _BLOCK_ROWS):
             block = X[start : start + _BLOCK_ROWS]
@@ -75,7 +75,7 @@ class ExactIndex(VectorIndex):
         return halves
 
     def _rounding_errors(self, Q: Float32Array) -> Float32Array:
-        """Return the largest rounding error of the values of each centered query, (n_queries,)."""
+        """Return an upper bound on the rounding error of each centered query's values, (n_queries,)."""
         eps = np.finfo(np.float32).eps
         size = self._longest * np.linalg.norm(Q, axis=1) + self._farthest
         # the rounding error of a sum of d products grows as the square root of d

@@ -130,7 +130,7 @@ class SpillForest(ProbedIndex):
 
 
 def _sharpness(trees: Trees, Y: Float32Array) -> Float32Array:
-    """Return the inverse of the RMS difference between neighbors along an axis, (1,), estimated within some leaves."""
+    """Estimate the inverse RMS difference between neighbors along an axis, (1,), from the rows of some leaves."""
     chosen = np.unique(np.linspace(0, trees.n_leaves - 1, _SPACING_LEAVES).astype(np.int64)) if trees.n_leaves else ()
     means = []
     for leaf in chosen:

@@ -33,7 +33,7 @@ HammingNeighbors = tuple[Int32Array, Int64Array]
 
 
 class HammingIndex(Index):
-    """Exact nearest neighbors of bit codes; at equal distance, the lower id is first.
+    """Exact nearest neighbors of bit codes; ties are ordered by id.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class HammingIndex(Index):
         return np.arange(first, self.n_samples_)
 
     def query(self, codes: npt.ArrayLike, k: int = 10, *, allowed: BoolArray | None = None) -> HammingNeighbors:
-        """Return the `k` codes nearest to each query; at equal distance, the lower id is first.
+        """Return the `k` codes nearest to each query; ties are ordered by id.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class HammingIndex(Index):
     def radius(
         self, codes: npt.ArrayLike, r: int | npt.ArrayLike, *, allowed: BoolArray | None = None
     ) -> tuple[list[Int32Array], list[Int64Array]]:
-        """Return all codes that differ from each query in at most `r` bits; at equal distance, the lower id is first.
+        """Return all codes that differ from each query in at most `r` bits, sorted by distance, then by id.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class HammingIndex(Index):
         queries = self._check_width(codes)
         radii = np.asarray(r)
         if not np.issubdtype(radii.dtype, np.integer) or radii.shape not in {(), (len(queries),)}:
-            raise ValueError(f"r={r!r} must be a whole number, or one whole number for each of {len(queries)} queries.")
+            raise ValueError(f"r={r!r} must be an integer, or one integer for each of {len(queries)} queries.")
         if radii.size and radii.min() < 0:
             raise ValueError(f"r={radii.min()} must be at least 0.")
         limits = np.broadcast_to(np.minimum(radii, self.n_bits_) + 1, len(queries)).astype(np.int64)
@@ -244,7 +244,7 @@ class HammingIndex(Index):
     def _find_below(
         self, queries: Uint64Array, limits: Int64Array, k: int, shown: Uint8Array
     ) -> tuple[Int64Array, Int64Array]:
-        """Return results nearer than `limits`, which are lowered: heaps (n_queries, k), or all results with k = 0."""
+        """Find results nearer than `limits`; return heaps (n_queries, k), and all results if k = 0. Lowers `limits`."""
         words, planes, n = self._to_planes(queries), read_only(self._planes), self.n_samples_
         shown = read_only(shown)
         heaps, sizes = np.zeros((len(queries), k), np.int64), np.zeros(len(queries), np.int64)
@@ -275,16 +275,16 @@ class HammingIndex(Index):
 
 
 def check_codes(codes: npt.ArrayLike, name: str, n_bits: int | None) -> Uint64Array:
-    """Return two-dimensional uint64 codes without bits beyond `n_bits` (None: all bits are used).
+    """Check that codes are two-dimensional and use only the first `n_bits` bits (if given); return them as uint64.
 
-    Raises ValueError with the argument's `name`.
+    `name` is the name of the argument in error messages.
     """
     array = check_words(codes, name)
     n_words = array.shape[1]
     if n_bits is None:
         n_bits = 64 * n_words
     elif not isinstance(n_bits, Integral) or n_bits < 1:
-        raise ValueError(f"n_bits={n_bits!r} must be a whole number of at least 1.")
+        raise ValueError(f"n_bits={n_bits!r} must be an integer of at least 1.")
     elif n_words != -(-n_bits // 64):
         raise ValueError(f"{name} has shape {array.shape}; with n_bits={n_bits}, its width must be {-(-n_bits // 64)}.")
     if n_bits > _MAX_BITS:

@@ -18,8 +18,8 @@ from musicsim.search._rows import n_threads, read_only
 from musicsim.search.code_kernels import BLOCK, code_size, decode
 from musicsim.search.tree_index import ProbedIndex
 
-_ROWS_PER_CENTER, _ITERATIONS = 32, 10  # Sampled rows per center for k-means, and number of iterations
-_COMPARED_ROWS, _COMPARED = 2048, 1 << 21  # Maximum numbers of rows and of distances (8 MB) computed together
+_ROWS_PER_CENTER, _ITERATIONS = 32, 10  # Number of sampled rows per center for k-means, and of iterations
+_COMPARED_ROWS, _COMPARED = 2048, 1 << 21  # Maximum number of rows, and of distances (8 MB), computed together
 BLOCK_ROWS = 16_384
 _ROWS_PER_SPARE = 32  # Number of rows in a cell per spare slot; when a cell is full, whole arrays are copied
 
@@ -96,7 +96,7 @@ def _blocks(n: int) -> Iterator[slice]:
 
 
 def _lay_out(groups: Int64Array, n_cells: int) -> tuple[Int64Array, Int32Array, Int64Array]:
-    """Return the leaves, the items in their slots, and the slot of each row, which replaces its group."""
+    """Return the leaves, the items in their slots, and the slot of each row; overwrites `groups`."""
     sizes = np.concatenate([[n_cells], np.bincount(groups, minlength=n_cells)])
     rooms = np.maximum(-(-(sizes + sizes // _ROWS_PER_SPARE) // BLOCK), 1) * BLOCK
     firsts = np.cumsum(rooms) - rooms
@@ -124,7 +124,7 @@ def k_means(sample: Float32Array, n_centers: int, rng: np.random.Generator, pool
 
 
 def _nearest(Y: Float32Array, centers: Float32Array, pool: ThreadPoolExecutor | None = None) -> Int64Array:
-    """Return the number of the center nearest to each row (n, d)."""
+    """Return the index of the center nearest to each row (n, d)."""
     halves = 0.5 * np.einsum("ij,ij->i", centers, centers)
     nearest = np.empty(len(Y), np.int64)
     size = max(1, min(_COMPARED_ROWS, _COMPARED // max(len(centers), 1)))

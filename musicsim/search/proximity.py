@@ -23,8 +23,8 @@ Moments = tuple[npt.ArrayLike, npt.ArrayLike]
 PairMoments = tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array]]
 
 BLOCK_ENTRIES = 1 << 18  # Number of distances in memory at a time: 2 MB
-# Number of songs used for moments. With 25, the deviation is too uncertain (skewness 0.8 on 311 recordings). From a
-# sample of 1,000, using more than 200 does not help (20,000 random songs).
+# Minimum and maximum number of songs used for moments. With 25, the deviation is too uncertain (skewness 0.8 on 311
+# recordings). From a sample of 1,000, using more than 200 does not help (20,000 random songs).
 _MIN_NEAREST, _MAX_NEAREST = 50, 200
 
 _COPY = 1e-12  # Squared distances below this share of the squared norms are rounding errors: the rows are equal
@@ -123,12 +123,12 @@ class MutualProximity(Estimator):
         if d.ndim != 1 or chosen.shape != d.shape:
             raise ValueError(f"distances has shape {d.shape} and rows has shape {chosen.shape}; both must be (k,).")
         if len(chosen) and not (chosen.min() >= 0 and chosen.max() < len(self.mean_)):
-            raise ValueError(f"rows must be row numbers of the fit, from 0 to {len(self.mean_) - 1}.")
+            raise ValueError(f"rows must be numbers of fitted rows, from 0 to {len(self.mean_) - 1}.")
         chosen = chosen.astype(np.int64)
         return self.rescore_others(d, (self.mean_[chosen], self.std_[chosen]), query_moments)
 
     def rescore_others(self, distances: npt.ArrayLike, moments: Moments, query_moments: Moments) -> Float64Array:
-        """Adjust distances like :meth:`rescore`, for candidates outside the fit, whose moments are given."""
+        """Adjust distances as :meth:`rescore` does, for candidates outside the fit with the given moments."""
         self._check_is_fitted("mean_")
         d = np.asarray(distances, dtype=np.float64)
         mean, std = (np.asarray(part, dtype=np.float64) for part in moments)
@@ -176,7 +176,7 @@ def _block_moments(
 
 
 def _average_song(mean: Float64Array, std: Float64Array) -> tuple[float, float] | None:
-    """Return mean and deviation, averaged over songs with a deviation; None with fewer than 3 songs or no deviation."""
+    """Return the average mean and deviation of songs with a deviation; None with fewer than 3 songs or no deviation."""
     is_known = std > 0.0
     if len(mean) < 3 or not is_known.any():
         return None

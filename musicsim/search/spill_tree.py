@@ -1,4 +1,4 @@
-"""Spill trees: a tree in which the two sides of a split overlap (thesis 6.3, algorithms 6.2 and 6.3)."""
+"""Spill trees: trees in which the two sides of a split overlap (thesis 6.3, algorithms 6.2 and 6.3)."""
 
 from typing import ClassVar
 

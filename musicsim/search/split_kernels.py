@@ -182,9 +182,9 @@ def count_sides(projections, b_r, b_l):
 def _thresholds(projections, scratch, spill, whole):
     """Return (b_r, b_l, n_left, n_right): the (1/2 - spill) and (1/2 + spill) quantiles (algorithm 6.2), and counts.
 
-    Without spill, and with `whole` > 0, the left side gets the multiple of `whole` nearest to half of the rows, so that
-    leaves of that size are full. If ties leave a side empty or as large as the node, the split is between two different
-    values next to the median, without spill. If all values are equal, n_right is 0.
+    Without spill, and with `whole` > 0, the left side gets about half of the rows, rounded to a multiple of `whole`, so
+    that leaves of that size are full. If ties leave a side empty or as large as the node, the split is between two
+    different values next to the median, without spill. If all values are equal, n_right is 0.
     """
     n = projections.shape[0]
     scratch[:] = projections

@@ -18,13 +18,13 @@ from musicsim.search.tree_kernels import measure_spread
 # Minimum number of sampled rows, in total and per column, from which axes are computed.
 _BASIS_ROWS, _BASIS_ROWS_PER_COLUMN = 5_000, 5
 _BLOCK_ROWS = 16_384
-# An index that has grown by more than this factor is rebuilt, because its axes, codes and leaves fit its first rows.
+# An index that has grown by more than this factor is rebuilt: its axes, codes and leaves fit only its first rows.
 _MAX_GROWTH = 2.0
 # An index is rebuilt if more than this share of its codes, and more than this number of codes, are clipped.
 # Up to ten clipped rows do no harm: they are always among the best by code, so they are ranked by exact distance.
 _MAX_CLIPPED_SHARE, _ALWAYS_ALLOWED_CLIPPED = 0.01, 10
 _MIN_EXPLAINED = 0.999  # The index is rebuilt if axes keep less than min(explained, this) * explained of the variance
-# Number of single rows that can be compared in the time of scanning a leaf: a minimum, and a share of the leaf's rows.
+# Number of rows that can be compared in the time of scanning a leaf: a minimum, and a share of the leaf's rows.
 ROWS_PER_LEAF, _SHARE_OF_LEAF = 12, 1 / 8
 
 
@@ -191,9 +191,9 @@ class ProbedIndex(TreeIndex):
     def query(
         self, Q: npt.ArrayLike, k: int = 10, *, n_probes: int | None = None, allowed: BoolArray | None = None
     ) -> Neighbors:
-        """Return the nearest rows in the most promising leaves; at equal distance, the lower id is first.
+        """Return the nearest rows in the most promising leaves; ties are ordered by id.
 
-        More leaves are scanned until there are as many results as from :class:`ExactIndex`.
+        Additional leaves are scanned until there are as many results as :class:`ExactIndex` would return.
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class ProbedIndex(TreeIndex):
         if len(shown) and n_shown <= probes * rows_per_leaf:
             few = np.flatnonzero(shown.view(np.bool_)).astype(np.int32)  # 14 times faster with bool than with bytes
             map_parts(len(Q), self.n_jobs, lambda part: self._compare(Q[part], few, distances[part], ids[part]))
-        elif len(Q) == 1:  # does not split the query into parts, which would take about as long as the search
+        elif len(Q) == 1:  # without `map_parts`, which would take about as long as the search
             self._probe(Q, probes, shown, n_shown, distances, ids)
         else:
             map_parts(

@@ -22,13 +22,13 @@ def larger(array, size):
 
 @njit(cache=True, nogil=True)
 def _n_slots(n):
-    """Return the number of slots for a leaf of n rows: whole blocks, at least one."""
+    """Return the number of slots for a leaf of n rows: whole blocks, and at least one."""
     return max((n + BLOCK - 1) // BLOCK, 1) * BLOCK
 
 
 @njit(cache=True, nogil=True)
 def grow(X, ids, depth, path, options, whole, seed):
-    """Grow a tree over rows `ids`, int32 (m,), of X, float32 (n, d), depth first (algorithm 6.2).
+    """Grow a tree depth-first over the rows `ids`, int32 (m,), of X, float32 (n, d) (algorithm 6.2).
 
     The root is at `depth` in the whole tree, whose nodes are numbered level by level from 1; `path` is the root's
     number. `options` are as in :func:`insert`. A node at max_depth, or with at most leaf_size rows, is a leaf. Returns
@@ -216,7 +216,7 @@ def _leaf_rows(leaf, leaves, items, codes, step, X, d):
 
 @njit(cache=True, nogil=True)
 def _split_leaf(leaf, L, parent, nodes, leaves, items, codes, n_code_bytes, sizes, options, seed):
-    """Replace a leaf of rows `L` with an inner node; return its number (-1 if they cannot be split) and the arrays."""
+    """Replace a leaf of rows `L` with an inner node; return its number (-1 if it cannot be split) and the arrays."""
     rule, spill, _, _, n_sample, n_iterations, n_directions = options
     n, d = L.shape
     w = np.empty(d, np.float32)

@@ -115,10 +115,10 @@ def test_clone_keeps_parameters():
         (lambda: WCCN().fit(np.eye(4), [0, 1, 2, 3]), "no class has two songs"),
         (lambda: WCCN().fit(np.eye(4), [0, 0, 1]), "y has 3 labels, but X has 4 rows"),
         (lambda: WCCN().fit(np.eye(4), Relevance.from_labels([0, 1, 2, 3])), "nothing to learn from"),
-        (lambda: WCCN(0.0).fit(np.eye(4), [0, 0, 1, 1]), "is singular; a shrinkage above 0.0"),
+        (lambda: WCCN(0.0).fit(np.eye(4), [0, 0, 1, 1]), "is singular; use a shrinkage above 0.0"),
         (lambda: WCCN().fit(np.ones((4, 2)), [0, 0, 1, 1]), "songs of a class must differ"),
         (lambda: WCCN().fit_covariances([]), "give at least one"),
-        (lambda: WCCN().fit_covariances([np.eye(2), np.eye(3)]), r"shape \(3, 3\); all must have the shape \(2, 2\)"),
+        (lambda: WCCN().fit_covariances([np.eye(2), np.eye(3)]), r"shape \(3, 3\); all must have shape \(2, 2\)"),
         (lambda: WCCN().fit([[np.nan, 0.0], [0.0, 1.0]], [0, 0]), "NaN"),
     ],
 )

@@ -144,7 +144,7 @@ def test_mixtures_can_be_saved_and_stacked(rng, tmp_path):
     ("change", "message"),
     [
         ({"weights": np.ones((2, 3))}, r"means has shape .* and weights has shape"),
-        ({"variances": np.ones((2, 2, 5))}, "must be equal"),
+        ({"variances": np.ones((2, 2, 5))}, "but means has shape"),
         ({"variances": np.zeros((2, 2, 4))}, "above 0"),
         ({"means": np.full((2, 2, 4), np.inf)}, "means of the mixtures contain NaN or infinity"),
     ],

@@ -147,8 +147,8 @@ def test_seed_determines_subgraph():
 @pytest.mark.parametrize(
     ("comparisons", "options", "words"),
     [
-        ([(0, 1, 2)], {}, "four per row"),
-        ([(0.5, 1, 2, 3)], {}, "whole numbers"),
+        ([(0, 1, 2)], {}, "rows of four integers"),
+        ([(0.5, 1, 2, 3)], {}, "integers"),
         ([(0, -1, 2, 3)], {}, "-1"),
         ([(0, 1, 0, 2)], {"contradictions": "vote"}, "contradictions='vote'"),
         ([(0, 1, 0, 2)], {"acyclic": False}, "reduce=True needs"),

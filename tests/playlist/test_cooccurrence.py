@@ -120,14 +120,14 @@ def test_many_songs_are_grouped_by_direction_not_by_length():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"playlists": [[0, 5]]}, "playlists contain song 5, but with n_songs=5"),
+        ({"playlists": [[0, 5]]}, "playlists contain song 5; with n_songs=5"),
         ({"playlists": [[-1, 0]]}, "playlists contain song -1"),
         ({"window": 0}, "window=0"),
         ({"n_dimensions": 0}, "n_dimensions=0"),
         ({"n_repeats": 0}, "n_repeats=0"),
         ({"n_repeats": 27}, "n_repeats=27"),
-        ({"sizes": (1, 2)}, "each at least 2"),
-        ({"sizes": (2, 2)}, "distinct numbers of groups"),
+        ({"sizes": (1, 2)}, "of at least 2"),
+        ({"sizes": (2, 2)}, "distinct integers"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

@@ -73,7 +73,7 @@ def test_categories_come_by_size():
 
 def test_requests_that_make_no_sense_are_named():
     graph, playlists, categories = two_languages(6, n_lists=3)
-    with pytest.raises(ValueError, match="categories has 1 entries for 6 playlists"):
+    with pytest.raises(ValueError, match="categories has 1 entries, but there are 6 playlists"):
         Dialects(graph).fit(playlists, ["x"])
     with pytest.raises(ValueError, match="strength=-1"):
         Dialects(graph, strength=-1).fit(playlists, categories)

@@ -158,7 +158,7 @@ def test_song_weights_reach_the_hypergraph():
         ({"playlists": {"a": [0, 3]}}, r"playlists\['a'\] must contain song rows"),
         ({"playlists": {"a": [-1]}}, r"playlists\['a'\] must contain song rows"),
         ({"playlists": {"a": [0.5]}}, r"playlists\['a'\] must contain song rows"),
-        ({"playlists": {" ": [0, 1]}}, "a name is blank"),
+        ({"playlists": {" ": [0, 1]}}, "a blank name"),
         ({"topics": [[1]] * 3, "topic_words": {1: "you & me"}}, r"topic_words\[1\]"),
         ({"topics": [[1]] * 3, "topic_words": {1: "you:me"}}, r"topic_words\[1\]"),
         ({"min_size": 1}, "min_size=1"),

@@ -286,7 +286,7 @@ def test_judgements_are_the_sets(y, data):
         (lambda: Relevance.from_plays([(0, 0, 1)], threshold=0), "threshold=0"),
         (lambda: Relevance.from_plays([(0, 0, -1)]), "not negative"),
         (lambda: Relevance.from_plays([(0, 0, np.nan)]), "finite"),
-        (lambda: Relevance.from_plays([(0, "x", 1)]), "whole numbers starting at 0"),
+        (lambda: Relevance.from_plays([(0, "x", 1)]), "integers of at least 0"),
         (lambda: Relevance.from_plays([(None, 0, 1)]), "row 0 has no user"),
         (lambda: Relevance.from_plays([(0, 1)]), r"shape \(1, 2\)"),
         (lambda: Relevance.from_plays([(0, 4, 1)], n=3), "n=3 must be at least 5"),

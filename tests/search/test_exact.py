@@ -176,7 +176,7 @@ def test_given_rows_are_used_in_place_and_never_written(rng):
         ([True, False], "bool"),
         ([0.0], "float64"),
         (np.float32(1), "float32"),
-        ("0", "whole numbers"),
+        ("0", "integers"),
         (None, "object"),
         (-1, "-1 to -1, but the index has 5 rows"),
         ([0, 5], "0 to 5, but the index has 5 rows"),

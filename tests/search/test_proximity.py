@@ -177,8 +177,8 @@ def test_a_song_without_a_deviation_counts_as_an_average_one():
         (lambda m: MutualProximity().fit([[np.nan, 1.0], [0.0, 1.0]]), "NaN"),
         (lambda m: m.moments(np.zeros((1, 3))), "Q has 3 columns, but the fit had 4"),
         (lambda m: m.rescore([1.0, 2.0], [0], (1.0, 1.0)), r"rows has shape \(1,\)"),
-        (lambda m: m.rescore([1.0], [4], (1.0, 1.0)), "rows must be row numbers of the fit, from 0 to 3"),
-        (lambda m: m.rescore([1.0], [-1], (1.0, 1.0)), "rows must be row numbers of the fit, from 0 to 3"),
+        (lambda m: m.rescore([1.0], [4], (1.0, 1.0)), "rows must be numbers of fitted rows, from 0 to 3"),
+        (lambda m: m.rescore([1.0], [-1], (1.0, 1.0)), "rows must be numbers of fitted rows, from 0 to 3"),
         (lambda m: m.rescore([1.0], [0], ([1.0, 2.0], [1.0, 1.0])), "one query"),
     ],
 )
