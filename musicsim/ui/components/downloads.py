@@ -36,7 +36,7 @@ def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> No
 
 
 def chart(figure: go.Figure, *, key: str, name: str, options: Any = st) -> None:
-    """Show a chart, and in `options` buttons that save it as `name`; `key` must be a unique identifier on the page."""
+    """Show a chart, with buttons in `options` that save it as `name`; `key` must be a unique identifier on the page."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     with options.container():
         component("save_chart", "elements", "save_figure")(
