@@ -135,13 +135,13 @@ def calibrate(
     ----------
     index : SpillForest or PartitionIndex, fitted
     X : float32 array of shape (n_samples, n_features)
-        The rows of the index, none of which may have been removed.
+        The rows of the index; none of them may have been removed from it.
     k : int >= 1
     recall : float in (0, 1]
         Mean share of the `k` true neighbors among the results.
     n_queries : int >= 2
-        Number of random rows that choose the number of probes, and of other rows that check it. The calibration takes
-        ``2 * n_queries`` exact searches.
+        Number of random rows for choosing the number of probes, and of other rows for checking it. The calibration
+        runs ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
 
     Notes
@@ -200,7 +200,7 @@ def tune(
     ----------
     X : array-like of shape (n_samples, n_features)
     settings : iterable of SpillForest and PartitionIndex, optional
-        Indexes to try; they are not changed. By default eight settings that suit most data.
+        Indexes to try; they are not changed. By default, eight settings that suit most data.
     k, recall, n_queries, random_state : as in :func:`calibrate`
     n_jobs : as in :class:`SpillTree`
 

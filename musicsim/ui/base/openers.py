@@ -98,7 +98,7 @@ def warm_up() -> None:
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each attribute access loads a module
         current.find("a")  # otherwise, with a million songs, the first letter typed would take seconds
         parse_words(current, "a")
-        # exempt the objects of all modules from the garbage collection after every run of a page
+        # exempt the objects of all modules from garbage collection, which follows every page run
         gc.collect()
         gc.freeze()
 

@@ -60,7 +60,7 @@ _SEED: Key[int] = Key("compare_seed", lambda: secrets.randbits(32), "random seed
 
 
 def clean_name(text: str | None) -> str:
-    """Return a listener's name in the form that is stored; it may be empty."""
+    """Return a listener's name as it is stored; it may be empty."""
     return " ".join((text or "").split())[:_MAX_NAME].strip()
 
 

@@ -16,7 +16,7 @@ from musicsim.ui.base.frame import component
 
 
 def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
-    """Show a small table and a button that downloads it; the parameters are those of :func:`table_download`."""
+    """Show a small table and a button that downloads it; for the parameters, see :func:`table_download`."""
     st.table(frame, hide_index=True, border="horizontal")
     table_download(name, lambda: frame, key)
 

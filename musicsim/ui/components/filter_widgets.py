@@ -37,7 +37,7 @@ def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
         if chosen is not None and bounds is not None:
             low, high = max(chosen[0], bounds[0]), min(chosen[1], bounds[1])
             fitted = (low, high) if low <= high else bounds
-        if chosen != fitted:  # set only if needed, because this overwrites what the user is typing
+        if chosen != fitted:  # only if needed, because setting a value overwrites what the user is typing
             keys[field].set(fitted)
 
 
