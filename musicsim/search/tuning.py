@@ -89,7 +89,7 @@ def _draw_queries(X: Float32Array, k: int, n: int, seed: int) -> tuple[_Queries,
 
 
 def _least_probes(index: ProbedIndex, queries: _Queries, recall: float) -> int:
-    """Return, to within 5%, the fewest probes whose mean recall minus its standard error reaches the goal."""
+    """Return the smallest number of probes (to 5%) at which mean recall minus its standard error reaches the goal."""
 
     def reaches(n_probes: int) -> bool:
         values = queries.recalls(index, n_probes)

@@ -33,7 +33,7 @@ def clean(text: object) -> str:
 
 
 def artist_or_folder(song: Song) -> str:
-    """Return a song's artist; if it is unknown, return the folder, of which visitors see at most the name."""
+    """Return a song's artist, or the folder if the artist is unknown; visitors see at most the folder's name."""
     return song.by if song.artist or is_public() else song.place
 
 

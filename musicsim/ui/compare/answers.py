@@ -31,7 +31,7 @@ _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
 def show_survey(
     library: Library, answers: Sequence[Judgment], listener: str, on_train: Callable[[], None] | None
 ) -> None:
-    """Show the quality of all answers, and of the listener's if the name is not empty, with actions on them."""
+    """Show the quality of all answers and, if `listener` is not empty, of this listener's; offer actions on them."""
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.header("So far", anchor=False)

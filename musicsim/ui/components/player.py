@@ -142,7 +142,7 @@ def follow(tracks: Sequence[Track], n_before: int) -> None:
 
 
 def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
-    """Call `on_song` when the player starts a song other than `known`; only pages that call this rerun then."""
+    """Call `on_song`, and rerun this page or fragment, when the player starts a song other than `known`."""
 
     def receive() -> None:
         sent = read_event(_NOTE_KEY, "song")

@@ -29,7 +29,7 @@ _DIALOG = "why"  # its subject: a result's song id, and the name of its list (em
 
 
 def ask_why(other_id: int) -> None:
-    """Request the dialog of :func:`show_why` for a result, in a callback."""
+    """Request the dialog of :func:`show_why` for a result; call this in a callback."""
     DIALOG.set((_DIALOG, (other_id, "")))
 
 
@@ -84,7 +84,7 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
 
 
 def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int | Example:
-    """Return the example to compare a result with; if there are several, show their similarities and a choice."""
+    """Return the example to compare a result with; if there are several, let the user choose one."""
     if len(examples.like) + len(examples.unlike) == 1:
         return examples.like[0]
     to_like, to_unlike = similarities_of(snapshot, examples, other_id)

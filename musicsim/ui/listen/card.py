@@ -1,4 +1,4 @@
-"""The current song, which is the one that is playing or the seed, and why it is in the queue."""
+"""The current song (the one that is playing, or the seed), and why it is in the queue."""
 
 import streamlit as st
 

@@ -52,7 +52,7 @@ def _other_models(snapshot: Snapshot) -> dict[str, str]:
 
 
 def show_maps(snapshot: Snapshot, chosen: int | None, near: Sequence[int], star: Float32Array | None) -> None:
-    """Show the map with the chosen song, and rings around the marked songs, or around `near` if none are marked."""
+    """Show the map with the chosen song, and rings around the marked songs, or around `near` if MARKED is empty."""
     marked = MARKED.get() if len(MARKED.get()) else near
     others, second = _other_models(snapshot), SECOND_MODEL.get()
     if second not in others or snapshot.record is None:

@@ -31,7 +31,7 @@ _WAITING: Key[Task | None] = Key("listen_waiting", lambda: None, "task that comp
 
 
 def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[QueueItem]:
-    """Return the queue; until it is ready, return the seed's last queue, or the nearest songs if it has none.
+    """Return the queue; until it is ready, return the seed's last queue, or at first the nearest songs.
 
     Raises the errors of :func:`build_queue`.
     """

@@ -36,7 +36,7 @@ class Seed:
 
 
 def seed_of(snapshot: Snapshot) -> Seed | None:
-    """Return the first of these that exists: the upload, the chosen song if it has a vector, the words; or None.
+    """Return the seed: the upload, the chosen song if it has a vector, or the words; otherwise, return None.
 
     Raises AudioError if the upload cannot be decoded.
     """
