@@ -22,13 +22,13 @@ _MESSAGES = {
     errno.EIO: f"The disk that holds {{}} reports an error. Check the disk {_AGAIN}",
 }
 _SQLITE = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.EROFS, sqlite3.SQLITE_IOERR: errno.EIO}
-# Without space for temporary files, SQLite reports an I/O error. numpy does not report an error number.
+# Without space for temporary files, SQLite reports an I/O error; numpy raises an OSError without an error number.
 _NO_ROOM = 1 << 16  # bytes
 _NUMPY_MESSAGE = "requested and"
 
 
 def storage_error(error: BaseException, path: Path) -> StorageError | None:
-    """Convert an error while writing `path`; return None if storage is not the cause."""
+    """Convert an error that occurred while writing `path`; return None if storage is not the cause."""
     code = None
     if isinstance(error, OSError):
         code = errno.EIO if error.errno is None and _NUMPY_MESSAGE in str(error) else error.errno

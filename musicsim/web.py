@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 REQUEST_S = 60.0  # seconds for one request, from connecting to the last byte; a response has at most 4 MB
-MAX_PAGE = 4 << 20  # maximum bytes of a page, or of a response to a request without a range
+MAX_PAGE = 4 << 20  # maximum size in bytes of a page, or of a response to a request without a range
 _MAX_REDIRECTS = 5
 MAX_FOLDERS, _MAX_FILES, _MAX_DEPTH = 100_000, 1_000_000, 32
 _LINK = re.compile(r"""\bhref\s*=\s*["']([^"'<>\n]{1,4000})["']""", re.IGNORECASE)
@@ -101,7 +101,7 @@ def is_page(info: dict[str, Any]) -> bool:
 
 
 def list_links(system: Any, address: str, info: dict[str, Any]) -> Iterator[str]:
-    """Yield the files below a folder that its pages link to, as relative paths; `info` comes from fsspec."""
+    """Yield the relative paths of files below a folder to which its pages link; `info` comes from fsspec."""
     top = address.rstrip("/") + "/"
     moved = str(info.get("url") or top).partition("?")[0].rstrip("/") + "/"
     folders, seen = [""], {""}

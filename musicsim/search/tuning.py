@@ -1,7 +1,7 @@
-"""Choice of an index and its number of probes for a given recall (the inverse of thesis 6.4).
+"""Choose an index and its number of probes for a given recall; thesis 6.4 measures the recall of given settings.
 
 Recall is measured with random rows of the index as queries; each row is excluded from its own results. A result is
-correct if it is at most as far as the k-th true neighbor, so ties do not matter.
+correct if it is not farther away than the k-th true neighbor, so ties do not matter.
 """
 
 import time
@@ -24,7 +24,7 @@ from musicsim.search.partition import PartitionIndex
 from musicsim.search.tree_index import ProbedIndex
 
 EXACT_BELOW = 5_000
-"""Number of rows below which an exact index is used: a search then takes a fraction of a millisecond."""
+"""With fewer rows, an exact index is used, because a search takes only a fraction of a millisecond."""
 
 _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
     PartitionIndex(),
@@ -38,8 +38,8 @@ _SETTINGS: tuple[SpillForest | PartitionIndex, ...] = (
 )
 TRIAL_ROWS = 100_000
 _AS_FAST = 1.1  # A setting that needs less memory is preferred if it is slower by at most this factor
-# With more rows than in the trial, codes distinguish near rows less well, so a setting must have a reserve. With this
-# many times its probes, it may miss at most a third of the neighbors that the goal allows it to miss.
+# Codes distinguish near rows less well if there are more rows than in the trial, so a setting needs headroom. With this
+# many times its probes, it must miss at most a third of the neighbors that the goal allows it to miss.
 _PROBE_FACTOR = 16
 # If an index over all rows is slower than predicted by more than this factor, the next setting is also built.
 _SLOWER = 2.0
@@ -48,21 +48,21 @@ _PRECISION = 1.05  # Relative precision of the chosen number of probes
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Result of a calibration: the number of probes, and the recall and time that it gives."""
+    """Result of a calibration: the number of probes, with its recall and search time."""
 
     k: int
     n_probes: int
     goal: float  # requested recall
-    # Mean recall of the check queries. Probes were added until it reached the goal, so it is below the goal only if
-    # every leaf is scanned. The recall of other queries may be lower by about `error`.
+    # Mean recall of the check queries; it is below the goal only if every leaf is scanned. The recall of other queries
+    # can be lower by about `error`.
     recall: float
     error: float  # standard error of the recall
-    seconds: float  # CPU seconds per query, one query at a time on one thread
+    seconds: float  # CPU seconds per query, if queries run one at a time on one thread
 
 
 @dataclass(frozen=True, slots=True)
 class _Queries:
-    """Rows used as queries, and the distance to the k-th neighbor of each."""
+    """Rows used as queries, with the distance from each row to its k-th neighbor."""
 
     rows: Int64Array
     Q: Float32Array
@@ -77,10 +77,10 @@ class _Queries:
 
 
 def _draw_queries(X: Float32Array, k: int, n: int, seed: int) -> tuple[_Queries, _Queries]:
-    """Return two disjoint sets of at most n queries, drawn from the rows of X."""
+    """Return two disjoint sets of at most n queries each, drawn from the rows of X."""
     rows = np.random.default_rng(seed).permutation(len(X))[: 2 * n]
     distances, ids = ExactIndex().fit(X).query(X[rows], k + 1)
-    # a row is among its own neighbors, unless k + 1 copies of it have lower numbers
+    # a row is among its own neighbors, unless k + 1 identical rows precede it
     others = np.where(ids == rows[:, None], -np.inf, distances)
     limits = np.sort(others, axis=1)[:, -1].astype(np.float32) * np.float32(1 + 1e-6)
     halves = np.array_split(np.arange(len(rows)), 2)
@@ -89,7 +89,7 @@ def _draw_queries(X: Float32Array, k: int, n: int, seed: int) -> tuple[_Queries,
 
 
 def _least_probes(index: ProbedIndex, queries: _Queries, recall: float) -> int:
-    """Return the smallest number of probes, to 5%, for which mean recall minus its standard error reaches the goal."""
+    """Return the smallest number of probes (to 5%) at which mean recall minus its standard error reaches the goal."""
 
     def reaches(n_probes: int) -> bool:
         values = queries.recalls(index, n_probes)
@@ -109,7 +109,7 @@ def _least_probes(index: ProbedIndex, queries: _Queries, recall: float) -> int:
 
 
 def _measure_seconds(search: Callable[[Float32Array], Neighbors], queries: _Queries) -> float:
-    """Return CPU seconds per query, one query at a time on one thread."""
+    """Return the CPU seconds per query, if queries run one at a time on one thread."""
     best = np.inf
     with one_blas_thread():
         for _ in range(3):
@@ -129,19 +129,19 @@ def calibrate(
     n_queries: int = 400,
     random_state: int | np.random.Generator | None = None,
 ) -> Calibration:
-    """Find the number of leaves or cells that an index has to scan for a given recall, and set its ``n_probes``.
+    """Find the number of leaves or cells that an index must scan to reach a given recall, and set its ``n_probes``.
 
     Parameters
     ----------
     index : SpillForest or PartitionIndex, fitted
     X : float32 array of shape (n_samples, n_features)
-        The rows of the index, none of which may have been removed.
+        The rows of the index; none of them may have been removed from it.
     k : int >= 1
     recall : float in (0, 1]
         Mean share of the `k` true neighbors among the results.
     n_queries : int >= 2
-        Number of random rows that choose the number of probes, and of other rows that check it. The calibration takes
-        ``2 * n_queries`` exact searches.
+        Number of random rows for choosing the number of probes, and of other rows for checking it. The calibration
+        runs ``2 * n_queries`` exact searches.
     random_state : int, numpy.random.Generator or None
 
     Notes
@@ -192,15 +192,15 @@ def tune(
 ) -> SpillForest | PartitionIndex | ExactIndex:
     """Build the fastest index that reaches a given recall.
 
-    Partitions and forests are tried on at most 100,000 rows. Among the settings within 10% of the fastest, the smallest
-    is built over all rows and calibrated. If this index does not reach the recall, or takes twice the expected time,
-    the next setting is also built.
+    Partitions and forests are tried on at most 100,000 rows. Among the settings within 10% of the fastest, the one that
+    needs the least memory is built over all rows and calibrated. If this index does not reach the recall, or takes
+    twice the expected time, the next setting is also built.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
     settings : iterable of SpillForest and PartitionIndex, optional
-        Indexes to try; they are not changed. By default eight settings that suit most data.
+        Indexes to try; they are not changed. By default, eight settings that suit most data.
     k, recall, n_queries, random_state : as in :func:`calibrate`
     n_jobs : as in :class:`SpillTree`
 
@@ -258,14 +258,14 @@ def tune(
 
 
 def _shortfall(index: Any) -> float:
-    """Return how far the recall is below the goal although all leaves are scanned."""
+    """Return how far the recall falls short of the goal when all leaves are scanned."""
     calibration = index.calibration_
     return max(float(calibration.goal - 1e-12 - calibration.recall), 0.0)
 
 
 def _order_trials(trials: list[dict[str, Any]], recall: float, *, is_complete: bool) -> list[dict[str, Any]]:
-    """Return the trials to build: only the best if all rows were tried (`is_complete`), or all, with the best first."""
-    # if codes rank too few of the true neighbors, more probes do not help
+    """Return the trials to build, best first; if all rows were tried (`is_complete`), return only the best."""
+    # more probes do not help if codes discard too many of the true neighbors
     able = [trial for trial in trials if trial["recall"] >= recall - 1e-12]
     safe = [trial for trial in able if is_complete or 1.0 - trial["ceiling"] <= (1.0 - recall) / 3]
     ordered = sorted(safe or able or trials, key=itemgetter("seconds"))

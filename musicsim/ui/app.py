@@ -30,7 +30,7 @@ from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)
 # With fast reruns, a rerun of the page discards waiting reruns of its fragments, and the clicks that caused them. Each
-# message from a page would also start a thread, for which the event loop waits.
+# message from a page would also start a thread, and the event loop would wait for it.
 _OPTIONS = {"runner.fastReruns": False}
 _VISITOR_OPTIONS = {
     "server.headless": True,
@@ -39,7 +39,7 @@ _VISITOR_OPTIONS = {
     "client.showErrorDetails": "none",
     "runner.postScriptGC": False,  # with twenty sessions, it took longer than the script; Python still collects garbage
 }
-_MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, without the uploaded file
+_MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, excluding the uploaded file
 
 
 _MOVED = {
@@ -49,7 +49,7 @@ _MOVED = {
     "compare": ("train", "section=compare"),
     "evaluate": ("research", ""),
 }
-"""Page and query, keyed by former address."""
+"""The new page and query for each former address."""
 
 
 @visitor_may
@@ -61,13 +61,13 @@ def _redirect(request: Request) -> RedirectResponse:
 
 
 def _collect_garbage() -> None:
-    """Collect garbage and release memory once all visitors have left, because this takes a tenth of a second."""
+    """Collect garbage and release memory; it takes a tenth of a second, so this waits until all visitors have left."""
     gc.collect()
     release_memory()
 
 
 def uploads_of(session: str) -> tuple[int, int]:
-    """Return the number of files that a Streamlit session holds, and the bytes that all sessions hold together."""
+    """Return the number of files that a Streamlit session holds, and the total bytes in all sessions."""
     files = cast(MemoryUploadedFileManager, get_instance().uploaded_file_mgr).file_storage
     n_bytes = sum(len(file.data) for of_session in list(files.values()) for file in list(of_session.values()))
     return len(files.get(session, ())), n_bytes

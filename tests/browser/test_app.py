@@ -271,7 +271,7 @@ def test_thumbs_rerank_results_undo_and_save(page, address, home):
     page.keyboard.press("Enter")
     expect(first).to_have_count(0)
     page.get_by_role("button", name="Keep thumbs").click()
-    expect(page.get_by_text("The Train page can learn from it")).to_be_visible()
+    expect(page.get_by_text("You can train on these thumbs")).to_be_visible()
     with Library.open(home / "library") as library:
         assert library.judgments.ratings_of(song.id) == {before[5]: 1, before[0]: -1}
     page.reload()

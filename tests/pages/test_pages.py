@@ -118,7 +118,7 @@ def test_folder_waits_for_running_job_and_can_be_canceled(busy, tmp_path):
     assert not app.exception
     job = busy.jobs.recent()[0]
     assert (job.kind, job.state, job.arguments) == ("add", "waiting", {"paths": [str(tmp_path)]})
-    assert "Waiting for the current job. It starts afterwards." in said(app)
+    assert "Waiting for the current job. This one starts afterwards." in said(app)
     assert any("1 of 8 attempts" in bar.text for bar in app.sidebar.get("progress"))
     assert "1 job waiting" in [caption.value for caption in app.sidebar.caption]
     app.button(key=f"cancel_waiting_{job.id}").click().run()
@@ -133,7 +133,7 @@ def test_upload_waits_for_running_job_next_to_its_button(busy, tmp_path):
     app.button[labels(app).index("Add to the library")].click().run()
     assert not app.exception
     assert "Add to the library" not in labels(app)
-    assert "Waiting for the current job. It starts afterwards." in said(app)
+    assert "Waiting for the current job. This one starts afterwards." in said(app)
     app.button(key="cancel_added").click().run()
     assert "Add to the library" in labels(app)
 

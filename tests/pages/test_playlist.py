@@ -527,7 +527,7 @@ def test_library_of_one_song_gets_one_sentence(store, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
     app = open_page()
     assert not app.exception
-    assert [note.value for note in app.info] == ["A playlist needs at least two songs. This library has one."]
+    assert [note.value for note in app.info] == ["A playlist needs at least two songs. This library has only one."]
     assert not app.main.get("popover")
 
 

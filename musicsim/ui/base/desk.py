@@ -17,12 +17,12 @@ from musicsim.progress import Canceled, Progress
 from musicsim.ui.base.text import plain
 
 AT_ONCE_S = 0.5
-"""Pages wait this long for a result before they show progress, so that nothing flickers."""
+"""Pages wait this long for a result before they show progress, to avoid flicker."""
 _MAX_TASKS = 60
 
 
 def release_memory() -> None:
-    """Give freed memory, and the pages of files that were read, back to the system."""
+    """Return freed memory, and the memory of mapped files, to the operating system."""
     release_pages()
     with suppress(OSError, AttributeError):  # not every C library has this function
         ctypes.CDLL(None).malloc_trim(0)
@@ -53,7 +53,7 @@ class Task:
         self._canceled.set()
 
     def wait(self, seconds: float | None) -> bool:
-        """Wait at most `seconds` (None: without a limit), and return whether the task is done."""
+        """Wait at most `seconds` (None: no limit), and return True if the task is done."""
         try:
             self.future.exception(timeout=seconds)
         except NotYet:
@@ -92,7 +92,7 @@ class Desk:
 
 @st.cache_resource(show_spinner=False)
 def desk(name: str = "figures") -> Desk:
-    """Return the desk with this name; desks do not wait for each other."""
+    """Return the desk with this name; different desks work in parallel."""
     return Desk(name)
 
 
@@ -125,10 +125,10 @@ def count_done(tasks: Sequence[Task]) -> int:
 
 
 def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
-    """Show a progress bar, and run the page again whenever more tasks are done.
+    """Show a progress bar, and rerun the page whenever another task ends.
 
-    `n_shown` is the number that were done when the page read their results: tasks may end between that and this call.
-    Leave it out if the page reads the results afterwards.
+    `n_shown` is the number of tasks that were done when the page read their results; others may have ended since then.
+    Omit it if the page reads the results after this call.
     """
     n_done = count_done(tasks)
     if n_shown is not None and n_shown != n_done:

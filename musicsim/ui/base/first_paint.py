@@ -1,4 +1,4 @@
-"""The HTML that browsers show until the app has started: Streamlit's, with our title, icon and colors."""
+"""The HTML that browsers show until the app has started: Streamlit's page with our title, icon and colors."""
 
 from functools import cache
 from hashlib import sha256
@@ -17,7 +17,7 @@ from musicsim.ui.base.frame import ICON, PAGES, asset
 
 @cache
 def _page() -> tuple[str, str]:
-    """Return the page and its ETag; a replacement that does not match this version of Streamlit is skipped."""
+    """Return the page and its ETag; parts that this version of Streamlit does not contain are not replaced."""
     html = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
     icon = f"data:image/svg+xml,{quote(ICON)}"
     html = html.replace("<title>Streamlit</title>", f"<title>musicsim</title><style>{asset('first_paint.css')}</style>")
@@ -35,5 +35,5 @@ def _first_paint(request: Request) -> Response:
 
 
 def first_paint_routes(prefix: str = "") -> list[BaseRoute]:
-    """Return a route for each page's address; `prefix` is from :func:`musicsim.api.path_prefix`."""
+    """Return a route for each page's address; `prefix` comes from :func:`musicsim.api.path_prefix`."""
     return [Route(f"{prefix}/{name}", _first_paint) for name in ("", *PAGES) if name != "listen"]

@@ -22,7 +22,7 @@ def asset(name: str) -> str:
 
 
 def component(name: str, *before: str, isolate_styles: bool = True) -> Callable[..., Any]:
-    """Return the component with the script `name` after the scripts in `before`, and the style `name` if it exists."""
+    """Return a component made of the scripts in `before`, the script `name` and, if it exists, the style `name`."""
     css = asset(f"{name}.css") if (_ASSETS / f"{name}.css").exists() else None
     js = "".join(asset(f"{part}.js") for part in (*before, name))
     return st.components.v2.component(f"musicsim_{name}", css=css, js=js, isolate_styles=isolate_styles)

@@ -21,7 +21,7 @@ class Key(Generic[T]):
     name: str
     default: Callable[[], T]
     meaning: str
-    per_library: bool = False  # True if the value is about one library; it is reset when the user opens a different one
+    per_library: bool = False  # True if the value belongs to one library and is reset when the user opens another one
     is_kept: bool = False  # True if the value survives a reload; it must be replaced, never changed in place
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Key(Generic[T]):
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pages use", per_library=True)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the open library")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the chosen song", per_library=True)
-COLOR_BY: Key[str] = Key("colour_by", str, "chosen meaning of the map's colors; empty for the best one", is_kept=True)
+COLOR_BY: Key[str] = Key("colour_by", str, "property that colors the map; empty for the best one", is_kept=True)
 SECOND_MODEL: Key[str | None] = Key("beside", lambda: None, "id of the second map's model", is_kept=True)
 MARKED: Key[Int64Array] = Key(
     "found", lambda: np.empty(0, dtype=np.int64), "ids of all songs that a search or a lasso marked", per_library=True
@@ -66,7 +66,7 @@ SECTIONS: dict[str, Key[str]] = {
 def read_event(key: str, name: str) -> Any:
     """Return the value that a component sent.
 
-    Returns None if it sent nothing, or if the user has left its page in the meantime.
+    Returns None if it sent nothing, or if the user has since left its page.
     """
     return st.session_state.get(key, {}).get(name)
 

@@ -1,4 +1,4 @@
-"""A session's library, model and song, which are in its URL, and the objects that all sessions share."""
+"""A session's library, model and song, as shown in its URL, and the objects that all sessions share."""
 
 import gc
 import threading
@@ -41,7 +41,7 @@ def active_library() -> Library:
 
 
 def find_chosen_model() -> ModelRecord | None:
-    """Return the chosen model; if it was deleted, the active one; None if there are no models."""
+    """Return the chosen model, or the active one if it was deleted; return None if there are no models."""
     models = {record.id: record for record in active_library().models.all()}
     if MODEL.get() not in models:
         MODEL.set(next((record.id for record in models.values() if record.is_active), None))
@@ -49,7 +49,7 @@ def find_chosen_model() -> ModelRecord | None:
 
 
 def active_model() -> str | None:
-    """Return the id of the chosen model, or of the oldest model with files if the chosen one has lost its files."""
+    """Return the id of the chosen model; if its files are missing, return the id of the oldest model that has files."""
     chosen, models = find_chosen_model(), active_library().models
     if chosen is None or models.is_whole(chosen):
         return chosen.id if chosen else None
@@ -69,12 +69,12 @@ def _snapshot(library: Library, model_id: str | None) -> Snapshot:
 
 
 def snapshot(model_id: str | None = None) -> Snapshot:
-    """Return a snapshot of the active library under a model, by default the chosen one; all sessions share it."""
+    """Return the snapshot of the active library that all sessions share; the default model is the chosen one."""
     return _snapshot(active_library(), model_id or active_model())
 
 
 colors_of = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)(colours_offered)
-"""Return the meanings that the map's colors can have, the best one first (cached)."""
+"""Return the properties that can color the map, best first (cached)."""
 choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
 """Return the available filter values for the songs in a snapshot (cached)."""
 
@@ -98,7 +98,7 @@ def warm_up() -> None:
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each attribute access loads a module
         current.find("a")  # otherwise, with a million songs, the first letter typed would take seconds
         parse_words(current, "a")
-        # exempt the objects of all modules from the garbage collection after every run of a page
+        # exempt the objects of all modules from garbage collection, which follows every page run
         gc.collect()
         gc.freeze()
 
@@ -106,7 +106,7 @@ def warm_up() -> None:
 
 
 def take_address(page: str) -> None:
-    """Follow the URL if the user changed it by a link, Back or Forward; then write the session's state to it."""
+    """Apply the URL if the user changed it with a link, Back or Forward; then write the session's state to it."""
     query, last = dict(st.query_params), _ADDRESS.get()
     if last is not None and last[0] != page:
         close_dialog()
@@ -134,7 +134,7 @@ def take_address(page: str) -> None:
 
 
 def _follow(query: dict[str, str]) -> None:
-    """Show the library, model and song that a URL's query names; add those not found to :data:`NOT_HERE`."""
+    """Open the library, model and song that a URL's query names; list those not found in :data:`NOT_HERE`."""
     names = [folder.name for folder in library_folders()]
     missing = []
     name = query.get("library", names[0])

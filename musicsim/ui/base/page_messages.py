@@ -19,7 +19,7 @@ _SCRIPT = "app.py"
 
 
 def is_of_a_page(message: bytes) -> bool:
-    """Return True for messages that the app's pages send; others could clear all users' caches or install files."""
+    """Return True for messages that the app's pages send; other messages could clear shared caches or install files."""
     sent = BackMsg()
     try:
         sent.ParseFromString(message)
@@ -55,7 +55,7 @@ class PageRerun:
         return bool(self.clicks)
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
-        """Return the newer request with the clicks of this one added, or None if they contradict each other."""
+        """Return the newer request with the clicks of this one added, or None if the two requests conflict."""
         mine, other = self.message.rerun_script, newer.message.rerun_script
         if other.fragment_id and other.fragment_id != mine.fragment_id:
             return None
@@ -77,7 +77,7 @@ class PageRerun:
 
 
 def filter_message(message: bytes) -> tuple[bytes, RunEvent]:
-    """Return a message to a page without this machine's paths, and the event that it reports."""
+    """Remove this machine's paths from a message to a page; return it with the event that it reports."""
     if len(message) > _MAX_RUN_BYTES:
         return message, RunEvent.OTHER
     sent = ForwardMsg.FromString(message)

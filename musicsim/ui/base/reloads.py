@@ -22,14 +22,14 @@ MAX_SESSIONS = 64
 MAX_AGE_S = 12 * 3600.0
 _VISITORS_AGE_S = 1800.0
 MAX_UPLOADED_BYTES = 256 << 20
-"""Limit for all saved uploads together; uploads of the least recent sessions are dropped first."""
+"""Maximum total size of all saved uploads; the uploads of the oldest sessions are dropped first."""
 
 _TAB: Key[str] = Key("tab", lambda: secrets.token_urlsafe(32), "key of the tab's state")
-_BEFORE: Key[str] = Key("tab_before", str, "key of the tab's state before the reload, once loaded")
+_BEFORE: Key[str] = Key("tab_before", str, "key of the tab's state before the reload; empty until it is loaded")
 
 
 class Sessions:
-    """Saved values of sessions, keyed by the key of their tab; thread-safe."""
+    """The saved values of each session, stored under the key of its tab; thread-safe."""
 
     def __init__(self) -> None:
         # each tab's values, with the time at which they were saved
@@ -44,7 +44,7 @@ class Sessions:
             self._drop_old()
 
     def load(self, tab: str) -> dict[str, Any]:
-        """Return the values of a tab; an empty dict if they are too old."""
+        """Return a tab's values, or an empty dict if they have expired."""
         with self._lock:
             self._drop_old()
             return dict(self._states[tab][1]) if tab in self._states else {}

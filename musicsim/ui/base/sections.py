@@ -21,7 +21,7 @@ class Tab:
     place: int
     parts: list[Callable[..., None]]
     needs_songs: bool = True
-    group: str = ""  # title of the page's section that contains this tab; by default, the tab is a section by itself
+    group: str = ""  # title of the page's section that contains this tab; by default, the tab is its own section
     n_items: int = 0  # a section opens the first tab that has items
 
     def draw(self, snapshot: Snapshot) -> None:

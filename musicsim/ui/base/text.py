@@ -33,7 +33,7 @@ def clean(text: object) -> str:
 
 
 def artist_or_folder(song: Song) -> str:
-    """Return a song's artist; if unknown, the folder for the owner, and at most its name for visitors."""
+    """Return a song's artist, or the folder if the artist is unknown; visitors see at most the folder's name."""
     return song.by if song.artist or is_public() else song.place
 
 
@@ -49,7 +49,7 @@ def escape_for_chart(text: object, longest: int) -> str:
 
 
 def interval(mean: float, low: float, high: float, places: int = 3) -> str:
-    """Return a mean in Markdown, with the ends of its interval in gray."""
+    """Return a mean in Markdown, with its interval in gray."""
     return f"**{mean:.{places}f}** :small[:gray[{low:.{places}f}–{high:.{places}f}]]"
 
 

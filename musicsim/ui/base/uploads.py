@@ -31,7 +31,7 @@ class Upload:
     decoding: Decoding["audio.Sound"] | None = None
     example: Example | None = None  # the upload as an example under the model of the latest search
     place: Float32Array | None = None  # (2,), position of the example on the map
-    # library, model and revision of `example`; stored here so that visitors do not evict each other from a cache
+    # library, model and revision of `example`; stored here because visitors would evict each other from a cache
     version: tuple[object, ...] = ()
     job_id: int | None = None  # the job that adds the upload to the library
 

@@ -19,12 +19,12 @@ VISITOR_NAME: Key[str] = Key(
 
 
 def opinions(library: Library) -> Opinions:
-    """Return the store for this session's answers and thumbs: the library, or the session for a visitor."""
+    """Return the store for answers and thumbs: the library for the owner, the session for a visitor."""
     return _OPINIONS.get() if is_public() else library
 
 
 def keep_answers(library: Library) -> None:
-    """Write this session's answers to the folder that the owner chose for them, if any."""
+    """If the owner chose a folder for answers, write this session's answers to it."""
     folder = find_answers_folder()
     if folder is None:
         return
@@ -33,4 +33,4 @@ def keep_answers(library: Library) -> None:
         if file.exists() or sum(1 for _ in folder.iterdir()) < _MAX_VISITORS:
             export_answers(library, file, opinions=opinions(library))
     except (OSError, LibraryError) as error:  # only logged, because the visitor cannot do anything about it
-        _log.warning("answers are not saved: %s", error)
+        _log.warning("could not save the answers: %s", error)

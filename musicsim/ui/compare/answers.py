@@ -31,7 +31,7 @@ _IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
 def show_survey(
     library: Library, answers: Sequence[Judgment], listener: str, on_train: Callable[[], None] | None
 ) -> None:
-    """Show the quality of all answers and of one listener's (if the name is not empty), and actions on them."""
+    """Show the quality of all answers and, if `listener` is not empty, of this listener's; offer actions on them."""
     left, right = st.columns([3, 2], gap="large")
     with left:
         st.header("So far", anchor=False)
@@ -47,7 +47,7 @@ def _standing(version: tuple[Any, ...], listener: str | None, _answers: Sequence
 
 
 def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) -> None:
-    # ids are never reused, but the listener of an answer may change
+    # ids are never reused, but the listener of an answer can change
     last_id = max((answer.id for answer in answers), default=0)
     version = (library.folder, len(answers), last_id, hash(tuple(answer.listener for answer in answers)))
     everybody = _standing(version, None, answers)

@@ -47,7 +47,7 @@ def _mark(form: str, place: int) -> str:
 
 
 def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[str, Any]:
-    """Return a song with a track of its most typical 30 seconds; without a file, the track is None."""
+    """Return a song with a track of its most typical 30 seconds; the track is None if the file is missing."""
     title, by = clean(song.title), clean(artist_or_folder(song))
     preview = None
     if not song.is_missing and has_sound(library, song):

@@ -51,7 +51,7 @@ SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "True if song names 
 _PENDING: Key[Pending | None] = Key("compare_asked", lambda: None, "the pending question")
 _PUT_OFF: Key[list[Pending]] = Key("compare_put_off", list, "questions that were pending when an answer was undone")
 _AHEAD: Key[tuple[tuple[Any, ...], "Future[Question]"] | None] = Key(
-    "compare_ahead", lambda: None, "state of the session, and for this state, the question after the pending one"
+    "compare_ahead", lambda: None, "session state, and the next question that was prepared for this state"
 )
 _ANSWERS: Key[list[Answer]] = Key("compare_given", list, "this session's answers, oldest first")
 _SKIPPED: Key[list[Pending]] = Key("compare_skipped", list, "questions skipped in this session")
@@ -60,7 +60,7 @@ _SEED: Key[int] = Key("compare_seed", lambda: secrets.randbits(32), "random seed
 
 
 def clean_name(text: str | None) -> str:
-    """Return a listener's name in the form that is stored; it may be empty."""
+    """Return a listener's name as it is stored; it may be empty."""
     return " ".join((text or "").split())[:_MAX_NAME].strip()
 
 
@@ -120,9 +120,9 @@ def _question_after(
 
 
 def act(kind: str, at: int, chosen: int | None = None) -> None:
-    """Carry out an action from the browser; for callbacks. Unknown kinds are ignored.
+    """Carry out an action from the browser, in a callback. Unknown kinds are ignored.
 
-    `at` is the turn of the action; actions from an earlier turn are ignored. `chosen` is the place of the chosen song.
+    `at` is the turn of the action; actions from earlier turns are ignored. `chosen` is the chosen song's position.
     """
     pending = _PENDING.get()
     if at != TURN.get():

@@ -23,7 +23,7 @@ _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 def show_compare(on_train: Callable[[], None] | None) -> None:
     """Show the question and the survey so far; an answer does not rerun other parts of the page.
 
-    `on_train` lets models learn from the answers; None shows no button for it.
+    A button calls `on_train` to train on the answers; with None, the button is hidden.
     """
     snapshot = openers.snapshot()
     library = snapshot.library

@@ -14,6 +14,6 @@ def ask_coverage(snapshot: Snapshot) -> Task:
         progress("reading this library's data on similarity", 0, 0)
         return coverage(snapshot)
 
-    # answers and thumbs change this mark, but not the library's revision, because that would redraw every page
+    # answers and thumbs do not change the revision, because that would redraw every page; they change this mark
     mark = snapshot.library.judgments.mark(*FORMS, RESULT)
     return desk().ask(task_key(snapshot, f"coverage {mark}"), work)

@@ -16,7 +16,7 @@ from musicsim.ui.base.frame import component
 
 
 def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
-    """Show a small table and a button that downloads it; the parameters are those of :func:`table_download`."""
+    """Show a small table and a button that downloads it; for the parameters, see :func:`table_download`."""
     st.table(frame, hide_index=True, border="horizontal")
     table_download(name, lambda: frame, key)
 
@@ -36,7 +36,7 @@ def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> No
 
 
 def chart(figure: go.Figure, *, key: str, name: str, options: Any = st) -> None:
-    """Show a chart, and in `options` buttons that save it as `name`; `key` must be a unique identifier on the page."""
+    """Show a chart, with buttons in `options` that save it as `name`; `key` must be a unique identifier on the page."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     with options.container():
         component("save_chart", "elements", "save_figure")(

@@ -20,7 +20,7 @@ _NO_FILTER = {
 
 
 def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """Show the filters of a request; `keys` contain the values by field, which :func:`fit_filters` must fit first."""
+    """Show the filters of a request; call :func:`fit_filters` first. `keys` holds the session entry of each field."""
     for field, names in choices.names.items():
         find_names(**describe(request, field), names=names, key=keys[field], placeholder=_NO_FILTER.get(field, "None"))
     for field, (first, last) in choices.ranges.items():
@@ -28,7 +28,7 @@ def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterC
 
 
 def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """Drop unknown names and clip ranges to those of the songs, because the library may have changed."""
+    """Drop unknown names and clip ranges to the songs' values, because the library may have changed."""
     for field, names in choices.names.items():
         drop_unknown(keys[field], names)
     for field in RANGES:
@@ -37,7 +37,7 @@ def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
         if chosen is not None and bounds is not None:
             low, high = max(chosen[0], bounds[0]), min(chosen[1], bounds[1])
             fitted = (low, high) if low <= high else bounds
-        if chosen != fitted:  # set only if needed, because this overwrites what the user is typing
+        if chosen != fitted:  # only if needed, because setting a value overwrites what the user is typing
             keys[field].set(fitted)
 
 

@@ -22,7 +22,7 @@ from musicsim.wording import clock, count, duration
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."
-WAITS = "Waiting for the current job. It starts afterwards."
+WAITS = "Waiting for the current job. This one starts afterwards."
 _SEEN: Key[int | None] = Key("seen_job", lambda: None, "id of the last job in the sidebar", per_library=True)
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
@@ -61,7 +61,7 @@ def upgrade_line(library: Library) -> None:
 def library_line(library: Library, *, has_actions: bool) -> None:
     """Show a library's songs, duration and running job; rerun the page when the job or the model in use changes.
 
-    With `has_actions`, the job can be canceled, and resumed after that.
+    With `has_actions`, the user can cancel the job and resume it later.
     """
 
     def read() -> tuple[Job | None, int, ModelRecord | None]:
@@ -189,7 +189,7 @@ def _show_waiting(library: Library, job: Job) -> None:
 
 
 def watch_one(library: Library, job_id: int | None) -> bool:
-    """Show a job that waits or runs; return True if there is one. The sidebar reruns the page when the job ends."""
+    """Show a job and return True if it is waiting or running. The sidebar reruns the page when the job ends."""
     job = next((job for job in jobs.active(library) if job.id == job_id), None)
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -225,7 +225,7 @@ def watch_until_end(library: Library, job: Job, show: Callable[[Library, Job], N
 
 
 def _outcome(job: Job) -> str:
-    """Return a sentence about the end of a job, with the numbers that its process stored."""
+    """Return a sentence about a job's outcome, with the counts that its process stored."""
     if job.state in {"cancelled", "interrupted"}:
         words = "canceled" if job.state == "cancelled" else job.message
         return f"{_title(job)}: {words}. Resume?"
@@ -243,7 +243,7 @@ def demo_button(snapshot: Snapshot) -> None:
 
 
 def _show_first_songs(library: Library) -> None:
-    """Show the songs that can be played, although none can be compared yet."""
+    """Show songs that can already be played, but not compared yet."""
     songs = library.songs()[:_MAX_FIRST]
 
     def act(action: Action) -> None:

@@ -53,13 +53,13 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
 def play_songs(
     library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False, queue: str = ""
 ) -> None:
-    """Replace the queue by these songs and play; a preview starts the first one at its most typical 30 seconds."""
+    """Replace the queue with these songs and play; a preview starts the first at its most typical 30 seconds."""
     tracks = [track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
     play_tracks(library, tracks, start, queue=queue)
 
 
 def play_tracks(library: Library, tracks: Sequence[player.Track], start: int = 0, *, queue: str = "") -> None:
-    """Replace the queue by tracks of a library, or of uploads, and play; `queue` is the queue's name on Listen."""
+    """Replace the queue with tracks from a library, or with uploads, and play; `queue` is its name on Listen."""
     QUEUE_LIBRARY.set(library.name)
     FOLLOWED.set((queue, tuple(one.song_id for one in tracks)) if queue else FOLLOWED.default())
     player.play(tracks, start)  # comes last, because it ends a callback of a fragment
@@ -71,7 +71,7 @@ def play_preview(snapshot: Snapshot, song_id: int) -> None:
 
 
 def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
-    """Append songs to the queue; songs of another library replace it."""
+    """Append songs to the queue; songs from another library replace it."""
     if QUEUE_LIBRARY.get() not in ("", library.name):
         play_songs(library, songs)
         return
@@ -80,7 +80,7 @@ def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    """Carry out an action on a row of results: play from there, queue the song, or choose it."""
+    """Carry out an action on a result: play from this row on, queue the song, or choose it."""
     song = songs[action.index]
     if action.kind == "play":
         play_songs(snapshot.library, songs, action.index, preview=True)
@@ -92,19 +92,19 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
 
 
 def plays_address() -> str:
-    """Return the address for plays and skips; empty if they are not stored."""
+    """Return the address to which the player reports plays and skips; empty if they are not stored."""
     library = _queue_library()
     is_stored = not is_public() and library.settings["keep_plays"]
     return f"/plays?{urlencode({'library': library.name})}" if is_stored else ""
 
 
 def thumbs() -> dict[int, int]:
-    """Return the thumbs on the songs that may be in the queue."""
+    """Return all thumbs on songs of the queue's library."""
     return opinions(_queue_library()).feedback()
 
 
 def radio_address() -> str:
-    """Return the address that continues the queue after its last song."""
+    """Return the address of the songs that continue the queue after its last song."""
     library, model = _queue_library(), find_chosen_model()
     query = {"library": library.name}
     if model is not None and library is active_library():
@@ -139,7 +139,7 @@ def upload_address(upload: Upload) -> str:
 
 
 def play_upload(upload: Upload, duration_s: float) -> None:
-    """Replace the queue by an upload and play."""
+    """Replace the queue with an upload and play."""
     player.play([upload_track(upload, duration_s)])
 
 
@@ -184,11 +184,11 @@ def _radio(request: Request) -> Response:
 
 
 def _plays(request: Request) -> Response:
-    """Store that the listener played a song, or skipped it; see the rules in ``player_engine.js``."""
+    """Store a play or a skip; ``player_engine.js`` has the rules for both."""
     query = request.query_params
     song, kind = query.get("song", ""), query.get("kind")
     if not (song.isascii() and song.isdigit() and len(song) < 19) or kind not in ("play", "skip"):
-        return JSONResponse({"error": "give the id of a song as `song`, and `kind`, which is play or skip."}, 422)
+        return JSONResponse({"error": "give the id of a song as `song`, and play or skip as `kind`."}, 422)
     try:
         library = open_library(query.get("library"))
         song_id = library.song(int(song)).id
@@ -201,7 +201,7 @@ def _plays(request: Request) -> Response:
 
 
 def player_routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the routes for ``st.App``; `prefix` is the app's path as :func:`musicsim.api.path_prefix` writes it."""
+    """Return the routes for ``st.App``; `prefix` is the app's path, from :func:`musicsim.api.path_prefix`."""
     return [
         Route(prefix + "/uploads/{digest}", _upload),
         Route(prefix + "/radio", _radio),

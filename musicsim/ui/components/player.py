@@ -1,11 +1,11 @@
 """The music player at the bottom of every page.
 
 The queue and the sound are in the browser (``assets/player_engine.js``), outside the elements that Streamlit renders.
-So a rerun, a switch of pages or a stopped script does not affect them, and skipping songs causes no rerun. Python sends
-*commands* (play, enqueue) with serial numbers, and receives *events* (a title clicked, a thumb, "more like this").
+Reruns, page switches and stopped scripts do not affect them, and skipping songs does not cause a rerun. Python sends
+*commands* (play, enqueue) with serial numbers, and receives *events* (click on a title, thumb, "more like this").
 
 A command reaches the browser in two ways: with the next :func:`mount`, and immediately through a *courier*, a second,
-invisible component in a slot that :func:`mount` creates. The courier is needed after the player was mounted in the same
+invisible component in a slot that :func:`mount` creates. The courier is needed after the player is mounted in the same
 run, and in fragments, which do not run the shell. The browser executes each serial number once.
 """
 
@@ -28,13 +28,13 @@ from musicsim.ui.base.keys import Key, read_event
 logger = logging.getLogger(__name__)
 
 EventKind = Literal["open", "thumb", "more_like_this"]
-"""Actions in the player that the program carries out: show the song, store a thumb, search with the song."""
+"""Player actions that Python handles: show the song, store a thumb, search with the song."""
 
 _MOUNT_KEY = "musicsim-player"
 _NOTE_KEY = "musicsim-player-note"
 _COURIER_KEY = "musicsim-player-courier"
-# Every run repeats a command for this long, because runs can overtake each other. The limit keeps a queue of thousands
-# of songs from being sent forever.
+# Every run sends recent commands again, because runs can overtake each other. Without this limit, a queue of thousands
+# of songs would be sent forever.
 _RESEND_S = 30.0
 
 
@@ -51,7 +51,7 @@ class Track:
     start_s: float = 0.0  # position at which playback starts; the button "previous" goes to second 0 instead
     cover_url: str = ""
     loudness: float | None = None  # loudness in LUFS, to play all songs equally loud; None leaves the volume unchanged
-    is_blind: bool = False  # True if the song must stay anonymous: it is not shown, stored or continued from
+    is_blind: bool = False  # True if the song must stay anonymous: do not show it, store it or continue from it
     reason: str = ""  # why this song follows the previous one; empty if the listener chose it
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class PlayerEvent:
-    """An action of the listener in the player."""
+    """A listener's action in the player."""
 
     kind: EventKind
     song_id: int
@@ -76,7 +76,7 @@ class _Command:
 
 @dataclass(slots=True)
 class _Link:
-    """The connection of a browser session with its player."""
+    """The connection between a browser session and its player."""
 
     session: str = field(default_factory=lambda: uuid.uuid4().hex)
     serial: int = 0
@@ -107,7 +107,7 @@ _LINK = Key("player.link", _Link, "commands on their way to the player, and even
 
 
 def as_json(track: Track) -> dict[str, Any]:
-    """Return a track for JSON, without numpy types and nan."""
+    """Return a track as JSON data, without NumPy types or NaN."""
     numbers = {
         name: float(value) if value is not None and math.isfinite(value) else None
         for name, value in (("duration_s", track.duration_s), ("loudness", track.loudness))
@@ -142,7 +142,7 @@ def follow(tracks: Sequence[Track], n_before: int) -> None:
 
 
 def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
-    """Call `on_song` when the player starts a song other than `known`; only a page that calls this reruns for it."""
+    """Call `on_song`, and rerun this page or fragment, when the player starts a song other than `known`."""
 
     def receive() -> None:
         sent = read_event(_NOTE_KEY, "song")
@@ -160,7 +160,7 @@ def mount(
 
     Call it before the page runs, because a page that calls ``st.stop()`` also ends the shell. `on_event` is called as a
     widget's callback, before the next run of the script; it may change the session, call :func:`play` or
-    ``st.switch_page``. `thumbs` are -1, 0 or 1 by song id. `radio` is the address of the tracks that continue the
+    ``st.switch_page``. `thumbs` maps song ids to -1, 0 or 1. `radio` is the address of the tracks that continue the
     queue; the browser adds the parameters ``song`` and ``lately``. `plays` is the address for reports of plays and
     skips; if it is empty, none are reported.
     """
@@ -180,16 +180,16 @@ def _check_not_empty(tracks: Sequence[Track]) -> None:
 
 
 def _send(kind: str, tracks: Sequence[Track], start: int = 0) -> None:
-    """Send a command; if the player is mounted, without waiting for the next mount."""
+    """Send a command; if the player is mounted, send it immediately."""
     link = _LINK.get()
     link.push(kind, tracks, start)
     if link.slot is None:
         return
     if _is_fragment_callback():
-        st.rerun()  # in a callback this only queues a run of the whole app, and with it the mount
+        st.rerun()  # in a callback, this only queues a run of the whole app, which mounts the player
         return
-    # A fragment may write only inside itself. Elsewhere the slot keeps the page's own elements in their places, so that
-    # no chart is drawn again.
+    # A fragment can write only inside itself. Elsewhere, the slot keeps the page's own elements in place, so that
+    # charts are not drawn again.
     context = get_script_run_ctx()
     in_fragment = context is not None and bool(context.fragment_ids_this_run)
     with nullcontext() if in_fragment else link.slot:
@@ -200,13 +200,13 @@ def _send(kind: str, tracks: Sequence[Track], start: int = 0) -> None:
 
 
 def _is_fragment_callback() -> bool:
-    """Return True if elements written now would appear at the top of the page (Streamlit warns about it)."""
+    """Return True if new elements would appear at the top of the page; Streamlit warns about such elements."""
     context = get_script_run_ctx()
     if context is None or not context.fragment_ids_this_run:
         return False
     try:
-        # No public name distinguishes a callback from a fragment's body. Without these two, the courier is written
-        # anyway. The song plays, and Streamlit logs a warning.
+        # No public name distinguishes a callback from a fragment's body. Without these private names, the courier is
+        # written anyway: the song plays, and Streamlit logs a warning.
         from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
     except ImportError:
         return False
@@ -219,7 +219,7 @@ def _component(name: str, **view: Any) -> Callable[..., Any]:
 
 
 def _receive() -> None:
-    """Pass each new event of the browser to the shell once."""
+    """Pass each new event from the browser to the shell once."""
     link = _LINK.get()
     sent = read_event(_MOUNT_KEY, "event")
     for item in sent if isinstance(sent, list) else []:

@@ -42,7 +42,7 @@ ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
 
 
 def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
-    """Return at most twenty artists, albums and songs whose names contain `text`, and its meaning as words."""
+    """Return at most twenty artists, albums and songs whose names contain `text`, and a match for `text` as words."""
     results = snapshot.find(text, _MAX_MATCHES)
     matches = [Match("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in results.artists]
     for name, by, n in results.albums:
@@ -54,7 +54,7 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
 
 
 def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list[Match]:
-    """Return the meaning of `text` as words, if any; a text only partly understood is skipped if names match."""
+    """Return a match if `text` is understood as words; if names also match, all of it must be understood."""
     words = parse_words(snapshot, text)
     if not words.parts or (names and (words.unknown or all(part.filters.artists for part in words.parts))):
         return []
@@ -97,7 +97,7 @@ def find_song(
     is_labelled: bool = True, placeholder: str = "Title, artist, album, or words: slow piano 1960s",
     suggest: Callable[[], Sequence[str]] = tuple,
 ) -> None:  # fmt: skip
-    """Show a box to type in, with the matches of `search` below it; `key` must be unique on the page.
+    """Show a search box with the matches of `search` below it; `key` must be unique on the page.
 
     If nothing matches, the box lists the words from `suggest`. This is a fragment: typing does not rerun other parts of
     the page. A choice calls `on_pick` with the kind and the value of a match, then reruns the page. The value comes
@@ -122,7 +122,7 @@ def find_songs(
 ) -> None:  # fmt: skip
     """Let the user choose songs of the library; `key` must be unique on the page, and `chosen` contains ids.
 
-    A change calls `on_change` with the new ids, then reruns the page. Beyond `most` songs, the first one is dropped.
+    A change calls `on_change` with the new ids, then reruns the page. Above `most` songs, the first is dropped.
     """
 
     def id_of(value: str) -> int | None:
@@ -146,7 +146,7 @@ def drop_unknown(key: Key[list[str]], names: Sequence[str]) -> None:
 def find_names(
     label: str, names: Sequence[str], *, key: Key[list[str]], help: str, placeholder: str = "Choose options"
 ) -> list[str]:
-    """Let the user choose names, and return those chosen; if there are many, the user types to search."""
+    """Let the user choose names, and return the chosen names; with many names, the user types to search."""
     drop_unknown(key, names)
     if len(names) <= FEW:
         st.multiselect(label, sorted(names), **key.widget(), help=help, format_func=clean, placeholder=placeholder)
@@ -209,7 +209,7 @@ def _box(
             "label": label, "is_labelled": is_labelled, "help": help, "placeholder": placeholder,
             "nothing": f"Nothing matches. Words to try: {', '.join(known)}." if known else "Nothing matches.",
             "chosen": [asdict(match) for match in chosen],
-            "text": sent or "",  # text for these matches; the user may have typed more in the meantime
+            "text": sent or "",  # the text that was searched for; the user may have typed more since then
             "matches": [asdict(match) for match in matches],
         },
     )  # fmt: skip

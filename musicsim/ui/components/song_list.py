@@ -30,10 +30,10 @@ class Row:
     length: str
     similarity: float | None = None  # from 0 to 1, drawn as a bar; None shows the length instead
     link: str | None = None
-    can_explain: bool = False  # True if it has the button "why"
-    is_kept: bool = False  # True if its pin is filled
-    is_current: bool = False  # True if the player plays it
-    judged: int | None = None  # 1 and -1 press one of two thumbs, 0 neither; None shows no thumbs
+    can_explain: bool = False  # True if the row has the button "why"
+    is_kept: bool = False  # True if the row's pin is filled
+    is_current: bool = False  # True if the song is playing
+    judged: int | None = None  # the pressed thumb: 1 (up), -1 (down) or 0 (neither); None hides both thumbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Action:
 
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
-    """Return the row of a song: its second line has artist, genre and year; its third line has the reason `why`."""
+    """Return the row of a song, with artist, genre and year on the second line and the reason `why` on the third."""
     facts = [artist_or_folder(song), song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
@@ -59,8 +59,8 @@ def song_list(
 ) -> None:  # fmt: skip
     """Show the rows; `key` must be unique on the page, and `on_action` is called as a widget's callback.
 
-    The rows of an `editable` list can be moved and generated again, and songs inserted after them. They have a pin and
-    a menu, as those of a queue, which are counted from `first`.
+    Rows of a queue (`is_queue`) and of an `editable` list have a pin and a menu. Rows of an `editable` list can also be
+    moved or replaced, and songs can be inserted after them. Row numbers begin at `first` + 1.
     """
 
     def receive() -> None:

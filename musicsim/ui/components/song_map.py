@@ -1,7 +1,7 @@
 """The map: every song as a point, with marks on the chosen song, results and the query.
 
 The browser fetches positions, colors and region names itself (:mod:`musicsim.api.routes`); this module sends it only
-the ids of marked songs. The browser sends clicks, lasso outlines, and the song under a resting pointer.
+the ids of marked songs. The browser sends clicks, lasso outlines, and the song that the pointer rests on.
 """
 
 import math
@@ -44,8 +44,8 @@ def song_map(
     None, the map fills the window and shows region names. `color_by` is one of
     :data:`musicsim.explorer.snapshot.map_columns.COLOUR_BY`.
 
-    The page reruns after `on_pick` gets the id of a clicked song, or `on_outline` the ids (int64) of all songs inside a
-    lasso, even those not drawn. Only the map reruns after `on_hear` gets the song under a resting pointer.
+    `on_pick` gets the id of a clicked song, and `on_outline` the ids (int64) of all songs inside a lasso, drawn or not;
+    both rerun the page. `on_hear` gets the id of the song that the pointer rests on; only the map reruns after that.
     """
     view = snapshot.map_view
 
@@ -103,7 +103,7 @@ def filter_by_legend(snapshot: Snapshot, rows: Int64Array, color_by: str, codes:
 
 
 def map_script_routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the route for the script that draws points; `prefix` is from :func:`musicsim.api.path_prefix`."""
+    """Return the route for the script that draws points; `prefix` comes from :func:`musicsim.api.path_prefix`."""
     file = Path(__file__).resolve().parents[1] / "assets" / "vendor" / SCRIPT
 
     @visitor_may

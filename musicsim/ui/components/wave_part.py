@@ -1,4 +1,4 @@
-"""A waveform in which the user selects part of a song with the mouse, a finger or keys."""
+"""A waveform in which the user selects part of a song with the mouse, a finger or the keyboard."""
 
 from collections.abc import Callable
 from typing import Any

@@ -25,18 +25,18 @@ _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
 _MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
-_DIALOG = "why"  # about the song id of a result and the name of its list, which is empty until shown
+_DIALOG = "why"  # its subject: a result's song id, and the name of its list (empty until shown)
 
 
 def ask_why(other_id: int) -> None:
-    """Make :func:`show_why` explain a result until its dialog is closed; for callbacks."""
+    """Request the dialog of :func:`show_why` for a result; call this in a callback."""
     DIALOG.set((_DIALOG, (other_id, "")))
 
 
 def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
-    """Show the dialog after :func:`ask_why`, also when the page runs again; call this after the list of results.
+    """Show the dialog that :func:`ask_why` requested, until it is closed; call this after the list of results.
 
-    `seed` is the name of the list: the dialog does not open again over a different list.
+    `seed` is the name of the list; if a different list is shown, the dialog closes.
     """
     other_id, shown_over = subject_of(_DIALOG) or (None, "")
     if other_id is None:
@@ -50,7 +50,7 @@ def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
 
 @st.dialog("Why are these two similar?", width="large", on_dismiss=close_dialog)
 def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
-    """Explain a result, given by song id; with several examples, the user chooses the one to compare with."""
+    """Explain the result with this song id; if there are several examples, the user chooses one to compare with."""
     if snapshot.model is None:  # the model of these results has been deleted
         st.info("This library has no model that can explain the similarity.")
         return
@@ -84,7 +84,7 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
 
 
 def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int | Example:
-    """Return the example to compare a result with; if there are several, show the similarity to each and a choice."""
+    """Return the example to compare a result with; if there are several, let the user choose one."""
     if len(examples.like) + len(examples.unlike) == 1:
         return examples.like[0]
     to_like, to_unlike = similarities_of(snapshot, examples, other_id)
@@ -165,7 +165,7 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
 
 
 def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
-    """Return a bar chart of the points of each part: before learning (gray) and in the current model."""
+    """Return a bar chart of each part's points, before learning (gray) and in the current model."""
     letters = dict(zip(shared, _LETTERS, strict=False))  # letters in the waveforms, keyed by the name of their bar
     names = [f"{letters.get(part.words, '')}  {part.words}".strip() for part in parts]
     *before, points = (
@@ -176,7 +176,7 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
         "texttemplate": "%{x:.1f}", "textposition": "outside", "cliponaxis": False, "orientation": "h",
         "hoverinfo": "skip",
     }  # fmt: skip
-    for name in names:  # above its bar, because a bar to the left would separate labels of the axis from the others
+    for name in names:  # above its bar, because one negative bar would move axis labels away from all other bars
         figure.add_annotation(x=0, y=name, text=name, showarrow=False, xanchor="left", yshift=27 if before else 22)
     if before:
         figure.add_bar(x=before[0], y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
@@ -195,7 +195,7 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
 
 
 def _differences(why: Why, one: Side, other: Side) -> str:
-    squares = [amounts.distance**2 or 1.0 for amounts in why.stages]  # shares that cancel each other may sum to 0
+    squares = [amounts.distance**2 or 1.0 for amounts in why.stages]  # shares can cancel each other out
     sentences = []
     for share in why.apart:
         *before, part = (f"{own.distance / square:.0%}" for own, square in zip(share.stages, squares, strict=True))

@@ -327,7 +327,7 @@ def _waiting_table(songs: Sequence[Waiting]) -> pd.DataFrame:
 
 
 def show_waiting(songs: Sequence[Waiting], key: str, *, is_listed: bool = True) -> None:
-    """Offer songs that are not in the library as CSV; if `is_listed`, show a table of the first few hundred above."""
+    """Offer a CSV of songs that are not in the library; if `is_listed`, first show some of them in a table."""
     if is_listed:
         st.dataframe(_waiting_table(songs[:_MAX_LISTED]), hide_index=True)
         if len(songs) > _MAX_LISTED:
@@ -371,7 +371,7 @@ def _show_imported_lists(result: _Result) -> None:
 
 
 def show_lists(lists: Sequence[importing.SeenList], key: str, *, is_open: bool) -> None:
-    """Show which playlist entries are in the library, and why others are not; `is_open` expands the tables."""
+    """Show which playlist entries are in the library, and why the others are not; `is_open` expands the tables."""
     part = lists[:_MAX_LISTED]
     with st.expander(f"Playlists: {len(lists):,}", expanded=is_open):
         rows = [(clean(e.name), clean(e.category), e.n_entries, e.n_found, _NOTES.get(e.n_found, "")) for e in part]

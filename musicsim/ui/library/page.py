@@ -135,7 +135,7 @@ def _choose_tab(snapshot: Snapshot) -> Tab:
         "artists": Tab("Artists", 50, [review.show_artists], group=_TIDY),
         "genres": Tab("Genres", 60, [review.show_genres], group=_TIDY),
         "listening": Tab("Listening", 65, [show_listening], group=_CONNECTIONS),
-        "servers": Tab("Servers and players", 70, [], group=_CONNECTIONS),  # its parts are from extensions
+        "servers": Tab("Servers and players", 70, [], group=_CONNECTIONS),  # extensions add its parts
         "folders": Tab("Folders", 80, [show_folders], group=_SETTINGS),
         "settings": Tab("Options and backups", 90, [show_settings], group=_SETTINGS),
     }

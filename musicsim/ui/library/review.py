@@ -51,7 +51,7 @@ def count_to_tidy(snapshot: Snapshot) -> dict[str, int]:
 
 @st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)
 def _spellings(snapshot: Snapshot) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-    """Return spellings that probably name the same artist, and those of the same genre."""
+    """Return groups of spellings that probably name the same artist, and groups for the same genre."""
     library = snapshot.library
     return library.edits.suggestions(), genre_spellings(library.table().columns.genre.counts())
 

@@ -65,7 +65,7 @@ _NUMBERS = (
          "and keeps the vectors on disk."),
     ),
 )  # fmt: skip
-"""Name, label, maximum and help of the numbers in each column."""
+"""Name, label, maximum and help of the number settings in each column."""
 _TOGGLES = (
     ("keep_frames", "Store audio features",
      "Takes 2.2 kB per second of music. Without stored features, fitting a codebook has to decode every song again."),
@@ -98,8 +98,8 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
     kinds = list(TITLES)
     columns[-1].selectbox(
         "Search index", kinds, kinds.index(library.settings["index_kind"]), format_func=TITLES.__getitem__,
-        help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition above. "
-        f"Other choices need at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures each kind.",
+        help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition in larger "
+        f"ones. Other choices need at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures each kind.",
         **save("index_kind"),
     )  # fmt: skip
     for name, label, words in _TOGGLES:
@@ -108,7 +108,7 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
         "Refit the model", icon=":material/model_training:", on_click=start_job, args=(library, "refresh"),
         kwargs={"force": True}, **off_if(not snapshot.n_songs, "There are no songs yet."),
     )  # fmt: skip
-    st.caption(f"This library is in {plain(library.folder)}.")
+    st.caption(f"This library is stored in {plain(library.folder)}.")
     _show_backups(library)
 
 
@@ -122,10 +122,10 @@ def _show_backups(library: Library) -> None:
     if backups:
         st.caption(
             f"The latest backup is {plain(backups[0])} ({backups[0].stat().st_size / 1e6:,.1f} MB). Copy it to another "
-            "disk. `musicsim restore` turns it into a library again."
+            "disk. `musicsim restore` turns it back into a library."
         )
     if copies:
         st.caption(
-            "Plays, playlists, answers and edits are backed up on every day on which they change. The latest copy is "
+            "Plays, playlists, answers and edits are backed up each day that they change. The latest copy is "
             f"{plain(copies[-1].name)}; `musicsim restore --small` restores it."
         )

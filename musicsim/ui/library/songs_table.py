@@ -19,7 +19,7 @@ from musicsim.ui.components.listening import play_songs
 from musicsim.wording import clock, count
 
 _KEY = "library_songs"
-_EDIT = "edit tags"  # name of a dialog about song ids
+_EDIT = "edit tags"  # name of the dialog; its subject is a list of song ids
 _SEVERAL = "several values: unchanged"
 # Widths are in pixels. Streamlit would derive them from the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
@@ -44,7 +44,7 @@ _COLUMNS: dict[str, Any] = {
 }
 _ROW_PX = 35
 _MAX_ROWS_SHOWN = 16
-_MAX_LISTED = 1_000  # maximum number of songs that are sent to the browser; the filter shows others
+_MAX_LISTED = 1_000  # maximum number of songs that are sent to the browser; the filter finds the others
 _BATCH = 10_000  # number of songs that a download reads at a time
 _LABELS = {name: name.replace("_", " ").capitalize() for name in EDITABLE}
 

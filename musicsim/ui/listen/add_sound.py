@@ -21,7 +21,7 @@ _RECORDING = "your recording"
 
 
 def add_sound() -> None:
-    """Show a button for files and the microphone; the whole page takes dropped files."""
+    """Show a button for files and the microphone; the whole page accepts dropped files."""
     with st.popover("Add sound", key="listen_sound", help="A file or a recording. You can drop a file anywhere here."):
         st.file_uploader("Drop a file", type=UPLOAD_TYPES, key=FILE_KEY, on_change=_take_upload, args=(FILE_KEY,))
         st.audio_input("Or record", key=MICROPHONE_KEY, on_change=_take_upload, args=(MICROPHONE_KEY,))
@@ -36,7 +36,7 @@ def _take_upload(key: str) -> None:
     if before is not None and before.decoding is not None:
         before.decoding.drop()
     if before is None and CHOSEN.get() is None:
-        WORDS.set("")  # they started the queue before
+        WORDS.set("")  # until now, the words were the seed
     sent = st.session_state[key]
     MARKED.set(MARKED.default())
     if sent is None:

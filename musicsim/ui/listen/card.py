@@ -1,4 +1,4 @@
-"""The song that is playing, or the one that the queue starts from, and why it is here."""
+"""The current song (the one that is playing, or the seed), and why it is in the queue."""
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ from musicsim.wording import clock, count
 
 
 def show_card(snapshot: Snapshot, seed: Seed, items: list[QueueItem], item: QueueItem | None) -> None:
-    """Show the current song: `item` if it is a song of the queue, or the seed."""
+    """Show the current song: `item`, or the seed if `item` is None."""
     if item is not None:
         _show_song(snapshot, item.song, item.reason)
     elif seed.upload is not None and isinstance(seed.example, Example):

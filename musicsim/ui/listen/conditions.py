@@ -32,7 +32,7 @@ _KEYS = {
     for field in (*_GENERAL, *options_of(Filters))
     if field != "words"
 }
-IS_REMOVED: Key[bool] = Key("listen_removed", bool, "True after a chip was clicked, until the whole page has run again")
+IS_REMOVED: Key[bool] = Key("listen_removed", bool, "True after a click on a chip, until the whole page has run again")
 _HUB_REDUCTION = {None: "library setting", True: "on", False: "off"}
 
 
@@ -53,9 +53,9 @@ def _widget(field: str) -> dict[str, Any]:
 
 def filters_popover(snapshot: Snapshot) -> None:
     """Show the filters behind a button."""
-    # without a run of the page when it closes: the click that closes it may lead to another page
+    # Closing it must not rerun this page, because the click that closes it may open another page.
     with st.popover("Filters", key="search_filters"), st.container(key="filters"):
-        # The key contains the value: a box whose words were removed elsewhere would send them again.
+        # The key contains the value, because an old box would bring back words that were removed elsewhere.
         widget = f"search_words_{WORDS.get()}"
         st.text_input(
             **describe(SearchRequest, "words"), value=WORDS.get(), key=widget, placeholder="slow piano 1960s",
@@ -171,7 +171,7 @@ def _show_removable(label: str, names: Sequence[str], *, key: str, on_remove: Ca
 
 
 def show_chips(snapshot: Snapshot) -> None:
-    """Show the changes of the queue that take one click."""
+    """Show buttons that change the direction of the queue."""
     with st.popover("From here to…", key="listen_to"):
         find_song(
             "Lead to", key="listen_target", placeholder="Title", is_labelled=False,
@@ -183,14 +183,14 @@ def show_chips(snapshot: Snapshot) -> None:
             label, on_click=state.make_calmer, args=(step,),
             **off_if(
                 calmer * step >= state.MAX_CALMER, f"No songs are {label.lower()} than these.",
-                f"Only songs that are {label.lower()} than this one; again for even {label.lower()} ones.",
+                f"Plays only songs that are {label.lower()} than this one. Click again for even {label.lower()} songs.",
             ),
         )  # fmt: skip
     st.button(
         "More surprising", on_click=state.make_surprising,
         **off_if(
             state.is_most_surprising(), "The queue is as surprising as possible.",
-            "Fewer of the nearest songs, and longer steps after them.",
+            "Plays fewer of the nearest songs, and takes longer steps after them.",
         ),
     )  # fmt: skip
 

@@ -32,13 +32,13 @@ _SHOWN: Key[list[Song]] = Key("feedback_shown", list, "songs of the queue before
 
 
 def thumbs_of(snapshot: Snapshot, seed: str, song_id: int | None) -> Thumbs:
-    """Return the thumbs of this session, or saved ones, on songs that are still in the library.
+    """Return this session's thumbs, or the saved ones, for songs that are still in the library.
 
-    `song_id` is the seed, if it is a song of the library.
+    `song_id` is the id of the seed if it is in the library.
     """
     saved = {} if song_id is None else opinions(snapshot.library).judgments.ratings_of(song_id)
     before = _FEEDBACK.get().get(seed)
-    # without unsaved thumbs, follow changes that another tab has saved
+    # if all thumbs are saved, use changes that another tab has saved since
     if before is None or before.thumbs.judged == before.saved != saved:
         thumbs = Thumbs(tuple(saved.items()))
     else:
@@ -56,7 +56,7 @@ def _feedback(seed: str) -> _Feedback:
 
 
 def _store(seed: str, feedback: _Feedback) -> None:
-    """Store feedback as the latest, and drop the oldest."""
+    """Store the feedback for a seed, and drop the oldest feedback."""
     items = {name: other for name, other in _FEEDBACK.get().items() if name != seed} | {seed: feedback}
     _FEEDBACK.set(dict(list(items.items())[-_MAX_SEARCHES:]))
 
@@ -67,12 +67,12 @@ def _change(seed: str, thumbs: Thumbs) -> None:
 
 
 def restore_thumbs(seed: str, thumbs: Thumbs) -> None:
-    """Replace the thumbs of a queue; :func:`musicsim.ui.listen.state.undo` returns them."""
+    """Replace the thumbs of a queue, for example with those from :func:`musicsim.ui.listen.state.undo`."""
     _store(seed, replace(_feedback(seed), thumbs=thumbs))
 
 
 def press_thumb(seed: str, song_id: int, value: int, shown: list[Song] | None = None) -> None:
-    """Press a thumb, or release it if it was pressed; for callbacks. `shown` is the queue before it."""
+    """Press a thumb, or release it if it was pressed, in a callback. `shown` is the queue before the click."""
     _SHOWN.set(shown or [])
     thumbs = _feedback(seed).thumbs
     _change(seed, thumbs.add(song_id, 0 if thumbs.judged.get(song_id) == value else value))
@@ -81,7 +81,7 @@ def press_thumb(seed: str, song_id: int, value: int, shown: list[Song] | None = 
 def _save(library: Library, song_id: int, judged: dict[int, int]) -> None:
     with toast_errors():
         library.judgments.rate_results(song_id, judged)
-        st.toast("Saved. The Train page can learn from it." if judged else "Discarded.", icon=":material/check:")
+        st.toast("Saved. You can train on these thumbs." if judged else "Discarded.", icon=":material/check:")
 
 
 def say_what_changed(songs: list[Song]) -> None:
@@ -93,7 +93,7 @@ def say_what_changed(songs: list[Song]) -> None:
 
 
 def feedback_bar(snapshot: Snapshot, seed: str, song_id: int | None) -> None:
-    """Show buttons that drop and save thumbs, and the songs that they hide."""
+    """Show buttons that drop and save thumbs, and the songs that the thumbs hide."""
     feedback = _feedback(seed)
     thumbs = feedback.thumbs
     if not thumbs.votes and not feedback.saved:
@@ -115,7 +115,7 @@ def feedback_bar(snapshot: Snapshot, seed: str, song_id: int | None) -> None:
                     "Save these thumbs, so that the Train page can learn from them.",
                 ),
             )  # fmt: skip
-            if is_pressed and song_id is not None:  # not as a callback: those of fragments cannot show a toast
+            if is_pressed and song_id is not None:  # not a callback, because a fragment's callback cannot show a toast
                 _save(snapshot.library, song_id, thumbs.judged)
                 st.rerun()
     hidden = snapshot.songs_by_id(thumbs.unfitting)

@@ -1,4 +1,4 @@
-"""The map of the Listen page, or two maps of two models."""
+"""The map of the Listen page, or the maps of two models next to each other."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,7 +20,7 @@ MAP_KEY = "explore_map"
 def map_options(snapshot: Snapshot) -> None:
     """Show the colors of the map, and a choice of a model for a second map."""
     offered, by = openers.colors_of(snapshot), _color_by(snapshot)
-    # The key includes the value: if the songs change, so can the default, which only a new widget shows.
+    # The key includes the value, because the default changes with the songs, and only a new widget shows it.
     widget = f"color_by_{by}"
     st.selectbox(
         "Color by", offered, offered.index(by), key=widget, on_change=lambda: COLOR_BY.set(st.session_state[widget])
@@ -35,7 +35,7 @@ def map_options(snapshot: Snapshot) -> None:
 
 
 def _color_by(snapshot: Snapshot) -> str:
-    """Return the chosen meaning of colors, or without one, the one that suits the songs."""
+    """Return the property that colors the map: the chosen one if it is available, or the default."""
     offered = openers.colors_of(snapshot)
     return COLOR_BY.get() if COLOR_BY.get() in offered else offered[0]
 
@@ -52,7 +52,7 @@ def _other_models(snapshot: Snapshot) -> dict[str, str]:
 
 
 def show_maps(snapshot: Snapshot, chosen: int | None, near: Sequence[int], star: Float32Array | None) -> None:
-    """Show the map with the chosen song, and rings around marked songs or, without these, around near ones."""
+    """Show the map with the chosen song, and rings around the marked songs, or around `near` if MARKED is empty."""
     marked = MARKED.get() if len(MARKED.get()) else near
     others, second = _other_models(snapshot), SECOND_MODEL.get()
     if second not in others or snapshot.record is None:
@@ -71,7 +71,7 @@ def _show_map(
     drawn: Snapshot, key: str, snapshot: Snapshot, chosen: int | None, marked: Sequence[int] | Int64Array,
     star: Float32Array | None,
 ) -> None:  # fmt: skip
-    """Show the map of the snapshot `drawn`; clicks act on the snapshot of the page."""
+    """Show the map of the snapshot `drawn`; clicks act on the page's `snapshot`."""
     song_map(
         drawn, key=key, color_by=_color_by(snapshot), chosen=chosen, marked=marked, query=star, height=None,
         on_pick=partial(_click, snapshot), on_hear=partial(play_preview, snapshot),

@@ -18,7 +18,7 @@ _N_ARTISTS = 5
 
 
 def more_popover(snapshot: Snapshot, seed: Seed | None) -> None:
-    """Show rare options behind a button; without a seed, only those of the map."""
+    """Show rare options behind a button; without a seed, show only the map's options."""
     with st.popover("More", key="search_more"):
         map_options(snapshot)
         if seed is None:
@@ -32,7 +32,7 @@ def more_popover(snapshot: Snapshot, seed: Seed | None) -> None:
 
 
 def _choose_part(snapshot: Snapshot, seed: Seed) -> None:
-    """Show a waveform to select a part on, if frames were stored and the model compares sound."""
+    """Show a waveform for selecting a part of the seed, if frames were stored and the model compares sound."""
     if snapshot.model is None or not snapshot.model.encoder_.uses_audio:
         return
     if isinstance(seed.example, Example):
@@ -47,7 +47,7 @@ def _choose_part(snapshot: Snapshot, seed: Seed) -> None:
 
 
 def _show_similar_artists(snapshot: Snapshot, song_id: int) -> None:
-    """Show artists similar to a song, each with a button that plays their songs nearest to it."""
+    """Show similar artists, each with a button that plays the artist's songs nearest to the given song."""
     expander = st.expander("Similar artists", icon=":material/artist:", key="explore_artists", on_change="rerun")
     if not expander.open:
         return

@@ -1,7 +1,6 @@
 """Listen: the map, one box that starts the music, the song that is playing, and the queue.
 
-Map and queue are a fragment, so that a thumb does not run the frame. The player's songs run the whole page: if the user
-has just left it, Streamlit would miss a fragment, and show an empty page.
+The map and the queue are one fragment, so that thumbs and the player's songs do not rerun the frame.
 """
 
 from functools import partial
@@ -42,7 +41,7 @@ from musicsim.ui.listen.seed import Seed, pick_match, seed_of, start_song
 from musicsim.ui.listen.selection import show_selection
 from musicsim.ui.listen.state import LISTEN, state_of
 
-# On a phone, the map is behind a tab; elsewhere, these tabs are hidden. The styles follow the buttons without a run.
+# Phones show either the queue or the map; other screens hide these tabs. Styles switch between the two without a rerun.
 _TABS = """<fieldset class="listen-tabs"><label><input type="radio" name="listen-tab" checked>Queue</label>
 <label><input type="radio" name="listen-tab" id="listen-map">Map</label></fieldset>"""
 
@@ -79,10 +78,10 @@ def draw() -> None:
 
 @st.fragment
 def _show_page(snapshot: Snapshot, seed: Seed | None) -> None:
-    if IS_REMOVED.get():  # the popovers are outside this fragment, and show conditions, too
+    if IS_REMOVED.get():  # the popovers also show conditions, but are outside this fragment
         IS_REMOVED.set(False)
         st.rerun()
-    follow_player()  # in this fragment: a rerun of the whole page would interrupt the callback of a click
+    follow_player()  # in this fragment, because a rerun of the whole page would interrupt a click's callback
     with st.container(key="listen_columns"):
         left, right = st.columns([3, 2], gap="medium")
     with right, st.container(key="beside_map"):
@@ -93,10 +92,10 @@ def _show_page(snapshot: Snapshot, seed: Seed | None) -> None:
 
 
 def _show_music(snapshot: Snapshot, seed: Seed | None) -> tuple[int | None, list[int], Float32Array | None]:
-    """Show the current song and the queue; return its id, the ids of the nearest songs, and the place of an upload."""
+    """Show the current song and the queue; return the song's id, the nearest songs' ids, and an upload's place."""
     show_selection(snapshot)
     if seed is None:
-        if EXAMPLE.get() is None:  # otherwise it could not be decoded
+        if EXAMPLE.get() is None:  # an upload without a seed could not be decoded
             _show_first_steps(snapshot)
         return None, [], None
     try:

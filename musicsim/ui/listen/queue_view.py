@@ -1,4 +1,4 @@
-"""The queue: its rows, its chips, and its way into the player."""
+"""The queue: its rows, its actions, and its transfer to the player."""
 
 from dataclasses import replace
 from functools import partial
@@ -24,16 +24,16 @@ from musicsim.ui.listen.save import save_popover
 from musicsim.ui.listen.seed import PLAY_AT, Seed, begin_from, start_song
 from musicsim.ui.listen.state import LISTEN
 
-_N_HEARD = 2  # songs before the current one that are shown
+_N_HEARD = 2  # number of songs that are shown before the current one
 _PLAYING: Key[int | None] = Key("listen_playing", lambda: None, "id of the song that is playing", is_kept=True)
 _LAST: Key[tuple[str, list[QueueItem]]] = Key("listen_last", lambda: ("", []), "name of a seed, and its last queue")
 _WAITING: Key[Task | None] = Key("listen_waiting", lambda: None, "task that computes the rest of the queue")
 
 
 def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[QueueItem]:
-    """Return the queue; until it is ready, the last one of the same seed, or else the nearest songs.
+    """Return the queue; until it is ready, return the seed's last queue, or at first the nearest songs.
 
-    Raises MusicsimError as :func:`build_queue` does.
+    Raises the errors of :func:`build_queue`.
     """
 
     def work(progress: Progress) -> list[QueueItem]:
@@ -56,7 +56,7 @@ def _pairs(now: state.ListenState) -> tuple[tuple[tuple[int, int], ...], ...]:
 
 
 def follow_player() -> None:
-    """Note the songs that the player plays: they keep their places in the queue, which grows if few are left."""
+    """Note each song that the player plays, so that it keeps its place; the queue grows if few songs are left."""
 
     def note(song_id: int) -> None:
         _PLAYING.set(song_id)
@@ -69,18 +69,18 @@ def follow_player() -> None:
 
 
 def is_playing(seed: Seed) -> bool:
-    """Return True if the player was last at the seed of its queue."""
+    """Return True if the seed is the last song that the player reported, and the start of its queue."""
     return seed.song is not None and _PLAYING.get() == seed.song.id and FOLLOWED.get()[0] == seed.name
 
 
 def current_song(seed: Seed, items: list[QueueItem]) -> int | None:
-    """Return the id of the player's song if it plays this queue, else that of the seed."""
+    """Return the id of the song that is playing if it is in this queue; otherwise, return the seed's id."""
     playing, ids = _PLAYING.get(), [item.song.id for item in items]
     return playing if playing in ids and FOLLOWED.get()[0] == seed.name else seed.song_id
 
 
 def play_if_asked(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None:
-    """Play the queue from the place of a click, or bring the player's queue up to date."""
+    """Play the queue from a clicked song, or bring the player's queue up to date."""
     place = PLAY_AT.get()
     PLAY_AT.set(None)
     first = _first_track(snapshot, seed)
@@ -101,7 +101,7 @@ def play_if_asked(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> Non
 
 
 def _first_track(snapshot: Snapshot, seed: Seed) -> player.Track | None:
-    """Return the seed for the player; None for words."""
+    """Return the seed as a track for the player, or None if it is words."""
     if seed.upload is not None and isinstance(seed.example, Example):
         return upload_track(seed.upload, seed.example.duration_s)
     return None if seed.song is None else track(snapshot.library, seed.song)
@@ -120,7 +120,7 @@ def _like_this(snapshot: Snapshot, song_id: int) -> None:
     """Start the queue from the song that is playing, without interrupting it."""
     begin_from(snapshot, song_id)
     FOLLOWED.set((LISTEN.get().seed, ()))
-    st.rerun()  # the address changes, too
+    st.rerun()  # the whole page, because the URL changes, too
 
 
 def _undo(seed: Seed) -> None:
@@ -132,7 +132,7 @@ def _undo(seed: Seed) -> None:
 def show_queue(
     snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None, request: QueueRequest
 ) -> None:
-    """Show the rows, from shortly before the current song."""
+    """Show the rows, starting shortly before the current song."""
     songs = [item.song for item in items]
     say_what_changed(songs)
     if snapshot.search_trouble:

@@ -17,7 +17,7 @@ from musicsim.wording import add_number, count
 
 
 def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None:
-    """Show a button that makes the queue a playlist."""
+    """Show a button that saves the queue as a playlist or opens it as one."""
     if not items:
         return
     draft = _draft(seed, items)
@@ -25,7 +25,7 @@ def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None
         if not is_public():
             proposed = _propose_name(snapshot, seed)
             name = st.text_input("Name", proposed, key=f"listen_name_{proposed}", max_chars=MAX_NAME).strip()
-            # not as a callback: those of fragments cannot show a toast
+            # not a callback, because a fragment's callback cannot show a toast
             if st.button(f"Save {count(len(draft.song_ids), 'song')}", type="primary", key="listen_save_it"):
                 _save(snapshot, draft, name or proposed)
         if st.button("Open on Playlist", icon=":material/queue_music:", key="listen_open"):
@@ -34,7 +34,7 @@ def save_popover(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> None
 
 
 def _draft(seed: Seed, items: list[QueueItem]) -> PlaylistDraft:
-    """Return the songs with the reasons of the walk; pinned songs are kept."""
+    """Return the queue as a draft with the walk's reasons, in which pinned songs stay in place."""
     first = () if seed.song is None else (seed.song.id,)
     ids = (*first, *(item.song.id for item in items))
     reasons = [*("" for _ in first), *(item.reason if item.similarity is None else "" for item in items)]
@@ -44,7 +44,7 @@ def _draft(seed: Seed, items: list[QueueItem]) -> PlaylistDraft:
 
 
 def _propose_name(snapshot: Snapshot, seed: Seed) -> str:
-    """Return a name for the playlist that no other one has."""
+    """Return a playlist name that is not in use yet."""
     start = seed.song.title if seed.song else seed.upload.name if seed.upload else WORDS.get()
     used = {playlist.name for playlist in snapshot.library.playlists(source=OWN_PLAYLISTS)}
     return add_number(f"From {start}"[: MAX_NAME - 4], used)

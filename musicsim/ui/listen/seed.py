@@ -24,10 +24,10 @@ PLAY_AT: Key[int | None] = Key("listen_play_at", lambda: None, "place of the que
 class Seed:
     """The start of a queue; `example` is None for words alone."""
 
-    name: str  # of its state and thumbs
+    name: str  # name under which its state and thumbs are stored
     example: int | Example | None = None  # a song's id, or sound from outside the library
-    song: Song | None = None  # the example as a song of the library, if it is in it
-    upload: Upload | None = None  # the source of sound from outside
+    song: Song | None = None  # the example's song, if the library has it
+    upload: Upload | None = None  # the upload, if the example is sound from outside the library
 
     @property
     def song_id(self) -> int | None:
@@ -36,7 +36,7 @@ class Seed:
 
 
 def seed_of(snapshot: Snapshot) -> Seed | None:
-    """Return the upload, else the chosen song if it has a vector, else the words; None without any.
+    """Return the seed: the upload, the chosen song if it has a vector, or the words; otherwise, return None.
 
     Raises AudioError if the upload cannot be decoded.
     """
@@ -61,23 +61,23 @@ def start_song(
 ) -> None:  # fmt: skip
     """Play a song and start the queue from it; a preview starts at its most typical 30 seconds.
 
-    `others` come next and are examples, too; `marked` songs have rings on the map.
+    The `others` come next and are also examples; `marked` songs get rings on the map.
     """
     for song in snapshot.songs_by_id([song_id]):
         if CHOSEN.get() is None:
-            WORDS.set("")  # they started the queue before
+            WORDS.set("")  # until now, the words were the seed
         if others:
             begin_from(snapshot, song.id, opening=tuple(others), examples=dict.fromkeys(others, 1))
         else:
             begin_from(snapshot, song.id)
         if marked is not None:
             mark(marked)
-        # before the queue is known
+        # playback starts before the queue is computed
         play_songs(snapshot.library, [song], preview=preview, queue=_name(snapshot, song.id))
 
 
 def start_like(snapshot: Snapshot, ids: Sequence[int]) -> None:
-    """Start the queue with songs like some others, or like an even sample of many."""
+    """Start the queue with songs like the given ones; if there are many, use an even sample of them."""
     first, *others = sample_evenly(np.asarray(ids), MAX_EXAMPLES).tolist()
     begin_from(snapshot, first, examples=dict.fromkeys(others, 1))
 
@@ -99,7 +99,7 @@ def pick_match(snapshot: Snapshot, kind: MatchKind, value: str) -> None:
 
 
 def mark(ids: Int64Array) -> None:
-    """Mark several songs on the map; a single one is the chosen song."""
+    """Mark several songs on the map; do not mark a single song, which is the chosen one."""
     MARKED.set(ids if len(ids) > 1 else MARKED.default())
 
 

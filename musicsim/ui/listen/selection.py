@@ -92,7 +92,7 @@ def _add_tag(snapshot: Snapshot, tag: str) -> None:
 
 
 def _table(snapshot: Snapshot, ids: Int64Array) -> pd.DataFrame:
-    """Return the songs' facts, read from columns to avoid a million objects for a million songs."""
+    """Return a table of the songs, read from columns, because creating an object per song would be slow."""
     rows = snapshot.rows_of(ids)
     rows = rows[rows >= 0]
     names = snapshot.names_at(rows)

@@ -8,10 +8,10 @@ from musicsim.explorer.playlists.queue import SURPRISE, Heard, QueueItem
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.ui.base.keys import Key
 
-N_SONGS = 20  # of a new queue
-_MORE = 10  # songs that are added when few are left
+N_SONGS = 20  # number of songs in a new queue
+_MORE = 10  # number of songs that are added when few are left
 _FEW = 6
-_MAX_STEPS = 30  # of undo
+_MAX_STEPS = 30  # maximum number of undo steps
 _MAX_SURPRISE = 0.9
 MAX_CALMER = 4
 
@@ -21,9 +21,9 @@ class ListenState:
     """Changes to the queue of one seed."""
 
     seed: str = ""  # name of the seed, with its library
-    opening: tuple[int, ...] = ()  # ids of named songs that come first
+    opening: tuple[int, ...] = ()  # ids of the songs that come first
     examples: Mapping[int, int] = field(default_factory=dict, hash=False)  # 1 (like) or -1 (unlike) by song id
-    part: tuple[float, float] | None = None  # seconds of the seed
+    part: tuple[float, float] | None = None  # selected part of the seed, in seconds
     target: int | None = None  # id of the song that the queue leads to
     calmer: int = 0
     surprise: float = SURPRISE
@@ -31,7 +31,7 @@ class ListenState:
     removed: frozenset[int] = frozenset()
     heard: tuple[Heard, ...] = ()
     length: int = N_SONGS
-    number: int = field(default_factory=lambda: secrets.randbelow(2**31))  # the seed of random choices
+    number: int = field(default_factory=lambda: secrets.randbelow(2**31))  # random seed
 
 
 LISTEN: Key[ListenState] = Key("listen", ListenState, "the queue's request", per_library=True, is_kept=True)
@@ -41,7 +41,7 @@ _BEFORE: Key[tuple[tuple[ListenState, Thumbs | None], ...]] = Key(
 
 
 def state_of(seed: str) -> ListenState:
-    """Return the state of a seed; a new one if the last state was about another seed."""
+    """Return the state of a seed; start a new one if the current state belongs to another seed."""
     if LISTEN.get().seed != seed:
         begin(ListenState(seed))
     return LISTEN.get()
@@ -54,19 +54,19 @@ def begin(state: ListenState) -> None:
 
 
 def change(thumbs: Thumbs | None = None, **values: object) -> None:
-    """Change the queue; `thumbs` are those before the change, if it changes thumbs."""
+    """Change the queue; if this changes the thumbs, `thumbs` holds the earlier ones."""
     before = LISTEN.get()
     _BEFORE.set((*_BEFORE.get(), (before, thumbs))[-_MAX_STEPS:])
     LISTEN.set(replace(before, **values))  # type: ignore[arg-type]
 
 
 def can_undo() -> bool:
-    """Return True if the queue of this seed was changed."""
+    """Return True if the queue of this seed has been changed."""
     return bool(_BEFORE.get())
 
 
 def undo() -> Thumbs | None:
-    """Reverse the last change, but keep the songs heard since; return the thumbs to restore, if it changed them."""
+    """Reverse the last change, but keep the songs heard since; if it changed thumbs, return the earlier ones."""
     *rest, (before, thumbs) = _BEFORE.get()
     _BEFORE.set(tuple(rest))
     now = LISTEN.get()
@@ -75,37 +75,37 @@ def undo() -> Thumbs | None:
 
 
 def make_surprising() -> None:
-    """Make the queue more surprising; callbacks of chips."""
+    """Make the queue more surprising."""
     change(surprise=min(_MAX_SURPRISE, round(LISTEN.get().surprise + 0.2, 2)))
 
 
 def is_most_surprising() -> bool:
-    """Return True if the queue cannot surprise more."""
+    """Return True if the queue cannot become more surprising."""
     return LISTEN.get().surprise >= _MAX_SURPRISE
 
 
 def make_calmer(step: int) -> None:
-    """Make the queue calmer by a step, or livelier by a negative one."""
+    """Make the queue calmer by `step`, or livelier if `step` is negative."""
     calmer = LISTEN.get().calmer
     change(calmer=step if calmer * step < 0 else max(-MAX_CALMER, min(MAX_CALMER, calmer + step)))
 
 
 def toggle_pin(song_id: int, place: int) -> None:
-    """Pin a song to its place, or let it go."""
+    """Pin a song to its place, or unpin it."""
     pins = LISTEN.get().pins
     others = {at: i for at, i in pins.items() if i != song_id}
     change(pins=others if len(others) < len(pins) else {**others, place: song_id})
 
 
 def remove(song_id: int) -> None:
-    """Remove a song, which does not come back."""
+    """Remove a song from the queue permanently."""
     state = LISTEN.get()
     pins = {place: i for place, i in state.pins.items() if i != song_id}
     change(removed=state.removed | {song_id}, pins=pins)
 
 
 def note_playing(items: list[QueueItem], place: int) -> None:
-    """Fix the songs up to the one that is playing, and ask for more songs if few are left."""
+    """Keep all songs up to the one that is playing in place, and request more songs if few are left."""
     state = LISTEN.get()
     heard = tuple(Heard(item.song.id, item.reason, item.similarity) for item in items[: place + 1])
     length = state.length + _MORE if len(items) - place <= _FEW else state.length

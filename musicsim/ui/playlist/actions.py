@@ -1,4 +1,4 @@
-"""Generate playlists and parts of playlists; every public function is for widget callbacks."""
+"""Generate playlists and parts of playlists; call the public functions in widget callbacks."""
 
 import secrets
 from collections.abc import Iterator, Mapping

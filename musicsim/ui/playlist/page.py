@@ -117,7 +117,7 @@ def draw() -> None:
     st.title("Playlist", anchor=False)
     stop_without_songs(snapshot)
     if snapshot.n_indexed == 1:
-        st.info("A playlist needs at least two songs. This library has one.", icon=":material/info:")
+        st.info("A playlist needs at least two songs. This library has only one.", icon=":material/info:")
         if not is_public():
             st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
         return

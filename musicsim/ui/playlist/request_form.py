@@ -19,16 +19,16 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change, present_
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
 _HOUR_S = 3600.0
-_MAX_PER_HOUR = 40  # above this number, songs are too short for a default length of one hour
+_MAX_PER_HOUR = 40  # if more songs fit into an hour, they are too short for a default length of one hour
 
 _LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library that the form's values are for", is_kept=True)
 _STARTED: Key[int | None] = Key(
-    "playlist_started", lambda: None, "chosen song that became the first song", is_kept=True
+    "playlist_started", lambda: None, "id of the last chosen song that became the first song", is_kept=True
 )
 _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists", is_kept=True)
 LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of length", is_kept=True)
 KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
-"""The values of the form, by the field of the request."""
+"""The form's values, keyed by the request's field."""
 KEYS["minutes"] = Key("playlist_minutes", lambda: 60, "length of the playlist in minutes", is_kept=True)
 KEYS["dialect"] = Key("playlist_dialect", str, "dialect of the walk; empty for all playlists", is_kept=True)
 _FIRST, _LENGTH = KEYS["first"], KEYS["length"]
@@ -51,7 +51,7 @@ def remember_drawn(ids: tuple[int, ...]) -> None:
 
 
 def request_of(snapshot: Snapshot) -> PlaylistRequest:
-    """Return the request in the form; raise ValueError if a number is out of range. Callbacks may call this."""
+    """Return the request in the form; raise ValueError if a number is out of range. Callbacks can call this."""
     fit_form(snapshot)
     values = {name: key.get() for name, key in KEYS.items() if name not in RANGES}
     values |= filter_values(KEYS, choices_of(snapshot)) | {
@@ -71,7 +71,7 @@ def plan_around(ids: list[int]) -> None:
 
 
 def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
-    """Make a finished playlist the current one, and request as many songs for the next one."""
+    """Make a finished playlist the current one, and request the same number of songs for the next one."""
     fit_form(snapshot)
     change(draft)
     SECTIONS["playlist"].set("")
@@ -80,7 +80,7 @@ def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
 
 
 def fit_form(snapshot: Snapshot) -> None:
-    """Drop values that do not exist in this library, which may have changed or be a different one."""
+    """Drop values that do not exist in this library, because the library may be a different one or have changed."""
     if _LIBRARY.get() != snapshot.library.name:
         for key in _PER_LIBRARY:
             key.set(key.default())
@@ -94,7 +94,7 @@ def fit_form(snapshot: Snapshot) -> None:
         if present != chosen_ids(name):
             choose(name, present)
     length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
-    if _LENGTH.get() != length:  # set only if needed, because this overwrites what the user is typing
+    if _LENGTH.get() != length:  # only if needed, because setting a value overwrites what the user is typing
         _LENGTH.set(length)
     fit_filters(KEYS, choices_of(snapshot))
 

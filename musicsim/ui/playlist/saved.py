@@ -29,7 +29,7 @@ _SOURCE: Key[str] = Key("playlist_source", str, "source of the playlists in the 
 _CHOSEN: Key[int | None] = Key("playlist_saved", lambda: None, "id of the playlist chosen in the list")
 _NEW_NAME: Key[str] = Key("playlist_renamed", str, "new name of the chosen playlist")
 _CONFIRMED: Key[str] = Key("playlist_confirmed", str, "name of a playlist that may be replaced")
-_FOLLOWED: Key[bool] = Key("playlist_address_read", lambda: False, "True if the link to a playlist was followed")
+_FOLLOWED: Key[bool] = Key("playlist_address_read", lambda: False, "True if a link to a playlist was followed")
 
 
 def follow_address(snapshot: Snapshot) -> None:
@@ -168,7 +168,7 @@ def own_playlist(snapshot: Snapshot, name: str) -> SavedPlaylist | None:
 
 
 def save_draft(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> PlaylistDraft:
-    """Save a playlist in the library, instead of one with the same name; return it with its id."""
+    """Save a playlist in the library, replacing one with the same name; return it with its id."""
     snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
     saved = own_playlist(snapshot, name)
     return replace(draft, saved_id=saved.id if saved else None)

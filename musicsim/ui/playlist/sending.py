@@ -30,11 +30,11 @@ class Sending:
 
 
 Send = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
-"""Sends songs as a named playlist. Returns a message, the songs that were left out, and the reason."""
+"""Sends the songs as a playlist with this name. Returns a message, the songs that were left out, and the reason."""
 
 
 def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
-    """Show a menu of the programs that the user has set up, if any."""
+    """Show a menu of the programs that the user has set up; without programs, show nothing."""
     sending = Sending(snapshot, NAME.get().strip(), draft, drawn)
     targets = [target(sending) for target in load_hooks("playlist_targets")]
     if any(targets):

@@ -23,7 +23,7 @@ from musicsim.ui.playlist.request_form import KEYS, LENGTH_BY, MAX_SONGS, choose
 from musicsim.wording import count
 
 _MAX_CHOSEN = 100  # maximum number of songs to pass through, stay close to or exclude
-_MAX_NAMED = 3  # conditions that the sentence names
+_MAX_NAMED = 3  # maximum number of conditions in the sentence
 _MAX_TITLE = 40
 _WIDTH = 340  # pixels, so that it fits on a phone
 _PREFERRED = {"any": "songs", "familiar": "familiar songs", "unheard": "unheard songs"}
@@ -59,7 +59,7 @@ def _length() -> str:
 
 
 def _names(snapshot: Snapshot, field: str) -> str:
-    """Return the title of the first or last song, and the songs to pass through before the last."""
+    """Describe the first song, or the last song with the songs to pass through before it."""
     titles = [shorten(song.title, _MAX_TITLE) for song in snapshot.songs_by_id(chosen_ids(field))]
     if not titles:
         return "any song"
@@ -74,7 +74,7 @@ def _course() -> str:
 
 
 def _songs(snapshot: Snapshot) -> str:
-    """Return the songs to choose from, with the first few conditions."""
+    """Describe the songs to choose from, with the first few conditions."""
     found = [KEYS["words"].get().strip()]
     found += [f"near {shorten(song.title, _MAX_TITLE)}" for song in snapshot.songs_by_id(chosen_ids("like"))]
     for field, value in filter_values(KEYS, choices_of(snapshot)).items():

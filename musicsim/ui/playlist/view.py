@@ -23,8 +23,8 @@ from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_un
 from musicsim.ui.playlist.request_form import MAX_SONGS
 from musicsim.wording import capitalize, count
 
-_ADD, _STEP = "add songs", "step"  # names of dialogs about the place of a song
-_N_MORE = 5  # songs to generate at the end
+_ADD, _STEP = "add songs", "step"  # names of dialogs; their subject is a position
+_N_MORE = 5  # number of songs to generate at the end
 _MAX_REASONS = 8
 _YEARS = re.compile(r"( and)? from \d{4}(-\d{4})?$")
 
@@ -162,7 +162,7 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
 def merge_alike(reasons: list[Edge], first: str) -> list[Edge]:
     """Merge reasons that differ only in the years, such as “both from 2015” and “both from 2015-2024”."""
     merged: dict[str, Edge] = {}
-    for edge in sorted(reasons, key=lambda edge: edge.label != first):  # the first label stays
+    for edge in sorted(reasons, key=lambda edge: edge.label != first):  # the label `first` is kept
         same = merged.setdefault(_YEARS.sub("", edge.label), replace(edge, probability=0.0))
         merged[_YEARS.sub("", edge.label)] = replace(same, probability=same.probability + edge.probability)
     return list(merged.values())

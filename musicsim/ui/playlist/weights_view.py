@@ -46,7 +46,7 @@ def show_weights(walker: Walk) -> None:
 
 
 def _choose_dialect(dialects: Sequence[Dialect]) -> str:
-    """Return the dialect to compare with all playlists; "" for none."""
+    """Return the dialect to compare with all playlists, or "" for none."""
     names = [dialect.name for dialect in dialects if dialect.name]
     if not names:
         return ""

@@ -1,4 +1,4 @@
-"""The Research page: quality of similarity and playlists on this library, papers, listening tests and exports."""
+"""The Research page: quality of similarity and playlists in this library, papers, listening tests and exports."""
 
 import streamlit as st
 

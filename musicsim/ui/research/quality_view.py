@@ -47,7 +47,7 @@ _MEASURES = {
 
 def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
     """Return the task key for the scores with one kind of ground truth; it changes when the scores do."""
-    # answers and thumbs change this mark, but not the library's revision, because that would redraw every page
+    # answers and thumbs do not change the revision, because that would redraw every page; they change this mark
     mark = snapshot.library.judgments.mark(*{ANSWERS: FORMS, JUDGEMENTS: (RESULT,)}.get(kind, ()))
     return task_key(snapshot, f"scores by {kind} {mark} split {_SPLIT.get()}")
 
@@ -227,7 +227,7 @@ def _explain_table(snapshot: Snapshot, kind: str) -> None:
     st.caption(
         "; ".join(facts) + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and "
         "above 1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. For "
-        "both, the first value is without hub reduction, the second one with hub reduction."
+        "both, the first value is without hub reduction, and the second is with it."
     )
 
 
@@ -299,7 +299,7 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
             hovertemplate="%{z:.0%} of the songs nearest to %{y} are %{x}<extra></extra>", xgap=1, ygap=1,
         )
     )  # fmt: skip
-    # as annotations, because the color of the page's text suits pale cells on dark pages, too
+    # as annotations, because their default color is the page's text color, which suits pale cells on dark pages, too
     if len(columns) <= _MAX_TEXT_CELLS:
         for (y, x), share in np.ndenumerate(largest.shares):
             if share >= 0.005:
@@ -312,7 +312,7 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
         yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True, "dtick": 1, "ticksuffix": " "},
     )
     chart(figure, key="evaluate_confusion", name="genre confusion", options=more)
-    st.caption("Each row shows the genres of the songs nearest to one genre, in %, without the query's own artist.")
+    st.caption("Each row shows, in %, the genres of the songs nearest to one genre, excluding the query's artist.")
     pairs = confusion.pairs(5)
     if pairs:
         st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))

@@ -174,7 +174,7 @@ def _show_representations(library: Library, *, busy: bool) -> None:
     kind = st.selectbox(
         "Features", list_addable(), **_REPRESENTATION.widget(),
         format_func=lambda name: representations()[name].description,
-        help="Models to compare or to train on. Mixtures of Gaussians take longest: seconds per song.",
+        help="Models to compare or to train on. Gaussian mixtures take the longest: seconds per song.",
     )  # fmt: skip
     left, right = st.columns([4, 3])
     options: dict[str, Any] = {"disabled": kind not in CODEWORDS, "required": True}

@@ -43,7 +43,7 @@ _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
 
 _KEYS = {field: option_key(f"train_{field}", TrainingRequest, field) for field in options_of(TrainingRequest)}
-_KEYS["quick"] = Key("train_quick", lambda: True, "False if all methods are tried at once")
+_KEYS["quick"] = Key("train_quick", lambda: True, "False if training does not stop after a first result")
 _KEYS["C"] = Key("train_C", lambda: 1000.0, "C, if the user sets it manually")
 _SUPERVISION: Key[str] = _KEYS["supervision"]
 _METHOD, _LOSS, _ON, _LISTENER, _C = (_KEYS[field] for field in ("method", "loss", "on", "listener", "C"))
@@ -90,7 +90,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def show_options(snapshot: Snapshot) -> None:
-    """Show what else could be learned from, and the options for training; `snapshot` uses the model Sound."""
+    """Show the kinds of supervision that need data, and the training options; `snapshot` uses the model Sound."""
     covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
     lacking = [c for c in covered or () if c.lacks]
     if lacking:
@@ -187,7 +187,7 @@ def _show_more_options(library: Library) -> None:
 
 
 def _start(library: Library) -> None:
-    """Start training with the chosen options; in a callback, these include the value typed last."""
+    """Start training with the chosen options; this must be a callback to include the value typed last."""
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
         "listener": _LISTENER.get() if _SUPERVISION.get() == ANSWERS else "",
@@ -285,7 +285,7 @@ def _show_charts(points: list[dict[str, Any]], job: Job) -> None:
 
 
 def _has_steps(job: Job) -> bool:
-    """Return True if the training has steps; methods in closed form only try settings."""
+    """Return True if the training has steps; closed-form methods only try settings."""
     return job.arguments["settings"].get("method", RANKING) == RANKING
 
 
@@ -315,7 +315,7 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
 
 
 def _fits(points: list[dict[str, Any]]) -> list[list[tuple[int, dict[str, Any]]]]:
-    """Return the numbered points of each fit; a new fit begins where C changes."""
+    """Return the numbered points of each fit; a new fit begins when C changes."""
     return [list(fit) for _, fit in groupby(enumerate(points, 1), key=lambda numbered: numbered[1]["C"])]
 
 

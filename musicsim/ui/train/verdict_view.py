@@ -27,7 +27,7 @@ _QUERY: Key[int | None] = Key("verdict_example", lambda: None, "id of the query 
 
 
 def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
-    """Show the verdict on one learned model, if there is any; by default, the newest one."""
+    """Show the verdict on one learned model, by default the newest; without learned models, show nothing."""
     models = snapshot.library.models.all()
     reports = {m.id: (m, report) for m in models if (report := report_of(snapshot.library, m))}
     if not reports:
@@ -66,7 +66,7 @@ def _show_headline(snapshot: Snapshot, record: ModelRecord, report: dict[str, An
         if n_left:
             st.button(
                 f"Try {count(n_left, 'more setting')}", icon=":material/double_arrow:", key="verdict_go_on",
-                disabled=busy, on_click=try_others, help="Goes on from this result, which takes minutes.",
+                disabled=busy, on_click=try_others, help="Continues from this result, which takes minutes.",
             )  # fmt: skip
 
 
