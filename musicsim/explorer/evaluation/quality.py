@@ -95,7 +95,7 @@ class Confusion:
     genres: list[str]  # genres with at least five songs, largest first
     n_songs: Int64Array  # (n_genres,)
     columns: list[str]  # `genres`, then "other genres" for smaller ones and "no genre", if these occur
-    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; a row is nan if its songs have no neighbors
+    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; a row is nan if its songs lack neighbors
 
     def largest(self, n: int = 30) -> Confusion:
         """Return the `n` largest genres, with all others combined in one column."""

@@ -50,13 +50,13 @@ class Finding:
     what: str
     level: Level
     words: str
-    remedy: str = ""  # suggested action; empty if there is none
+    remedy: str = ""  # suggested action; empty if nothing has to be done
     names: tuple[str, ...] = ()  # private details: files, models, error messages
     fix: str = ""  # name of the repair in _REPAIRS; empty if it cannot be repaired without losing data
 
 
 def examine(library: Library, progress: Progress) -> Iterator[Finding]:
-    """Check a library, which may be read-only, without changing it; yield each finding as soon as it is known."""
+    """Check a library, which may be read-only, without changing it; yield one finding at a time."""
     errors = faults(library.engine)
     yield _check_database(errors)
     if errors and not is_of_indexes(errors):

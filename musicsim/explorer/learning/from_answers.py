@@ -195,7 +195,7 @@ def learn_from_answers(
     learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop the training
     once a metric is not 0.
 
-    After a stop, returns the metric of the last finished outer fold, with its C and path. If no fold has finished,
+    If the user stops, returns the metric of the last finished outer fold, with its C and path. If no fold has finished,
     returns the fit with the best C so far. Raises ModelError if there are too few answers, or nothing is learned.
     """
     if too_few(answered):
