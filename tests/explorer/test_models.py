@@ -99,7 +99,7 @@ def test_stale_learned_model_is_retrained(twelve):
     stop_before_learning = cancel_when(lambda message, *_: "refitting" in message)
     assert not refresh(twelve, force=True, progress=stop_before_learning)
     record = twelve.models.get(learned)
-    assert "have been replaced since it was fitted" in stale_reason(twelve, record)
+    assert "has been replaced" in stale_reason(twelve, record)
     assert stale_models(twelve) == [record]
     assert twelve.models.get(old_native).is_retired
     assert len(take_snapshot(twelve, learned).songs_at()) == 24, "stale, and still of use"
