@@ -1,4 +1,4 @@
-"""Errors for external causes that callers may want to catch, all derived from :class:`MusicsimError`."""
+"""Errors with external causes, which callers may want to catch. All of them derive from :class:`MusicsimError`."""
 
 
 class MusicsimError(Exception):

@@ -1,4 +1,4 @@
-"""Quality measures for neighbors, hubs, rankings, playlist continuation and listening tests; splits by artist."""
+"""Quality measures for neighbors, hubs, rankings, playlist continuation and listening tests, and splits by artist."""
 
 import lazy_loader as lazy
 

@@ -1,8 +1,8 @@
-"""Measures of playlist continuation: those of the RecSys Challenge 2018, and the hit rate.
+"""Measures of playlist continuation, as in the RecSys Challenge 2018, and the hit rate.
 
 See C. W. Chen, P. Lamere, M. Schedl, H. Zamani, RecSys Challenge 2018: Automatic Music Playlist Continuation. NDCG
-differs from that of the challenge in two ways. Gains are discounted by log2(rank + 1), so the second rank is worth less
-than the first. The ideal order contains every held-out song, so missing songs reduce the score.
+differs from the challenge's definition in two ways. Gains are discounted by log2(rank + 1), so the second rank is worth
+less than the first. The ideal order contains every held-out song, so missing songs reduce the score.
 """
 
 from collections.abc import Collection, Sequence
@@ -42,7 +42,7 @@ def continuation_scores(
             f"recommended has {len(recommended)} entries, but held_out has {len(held_out)}: pass one per playlist."
         )
     if min(ks, default=1) < 1:
-        raise ValueError(f"ks={tuple(ks)} must each be at least 1.")
+        raise ValueError(f"ks={tuple(ks)}: each must be at least 1.")
     names = ("r_precision", "ndcg", "clicks", *(f"hit@{k}" for k in ks))
     scores = {name: np.zeros(len(held_out)) for name in names}
     for i, (songs, removed) in enumerate(zip(recommended, held_out, strict=True)):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
 
-_MAX_LABEL = 1000  # a limit, so that sums of the gains 2^label are finite
+_MAX_LABEL = 1000  # keeps sums of the gains 2^label finite
 
 
 def check_labels(y: Float64Array) -> None:
@@ -25,13 +25,13 @@ def check_labels(y: Float64Array) -> None:
 
 
 def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
-    """Return the first row of each query, and `n_rows` at the end.
+    """Return the first row of each query, followed by `n_rows`.
 
-    Raises ValueError if the numbers of rows in `group`, one per query, are not positive integers that sum to `n_rows`.
+    `group` contains the number of rows per query: positive integers that sum to `n_rows`, or ValueError is raised.
     """
     sizes = np.asarray(group)
     if sizes.ndim != 1 or (sizes.size and sizes.dtype.kind not in "iu") or (sizes < 1).any():
-        raise ValueError("group must contain the number of rows for each query, as whole numbers of at least 1.")
+        raise ValueError("group must contain the number of rows for each query, as integers of at least 1.")
     if sizes.sum() != n_rows:
         raise ValueError(f"group sums to {int(sizes.sum())}, but there are {n_rows} rows.")
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -40,7 +40,7 @@ def check_groups(group: npt.ArrayLike, n_rows: int) -> Int64Array:
 def score_groups(
     scores: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike, ks: Sequence[int] = (1, 3, 5, 10)
 ) -> dict[str, Float64Array]:
-    """Return NDCG@k for each of `ks`, and average precision, for every query.
+    """Return the average precision of each query, and its NDCG@k for each k in `ks`.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def score_groups(
         raise ValueError(f"scores: row {np.flatnonzero(~np.isfinite(f))[0]} is not finite.")
     check_labels(labels)
     if not len(ks) or not all(isinstance(k, Integral) and k >= 1 for k in ks):
-        raise ValueError(f"ks={ks!r} must be whole numbers of at least 1.")
+        raise ValueError(f"ks={ks!r} must be integers of at least 1.")
     starts = check_groups(group, len(f))
     n_queries = len(starts) - 1
     query = np.repeat(np.arange(n_queries), np.diff(starts))

@@ -15,7 +15,7 @@ from musicsim._checks import check_choice, check_whole
 
 Level = Literal["nominal", "ordinal", "interval"]
 _LEVELS = ("nominal", "ordinal", "interval")
-_MIN_RATINGS = 2  # minimum number of ratings per item, and of items for a bootstrap interval
+_MIN_RATINGS = 2  # minimum number of ratings per item, and minimum number of items for an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +87,18 @@ def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, leve
 
 @dataclass(frozen=True, slots=True)
 class RankComparison:
-    """Results of Friedman's and Tukey's tests on some models."""
+    """Results of Friedman's and Tukey's tests for several models."""
 
     mean_ranks: Float64Array  # (n_models,); the best model has the highest mean rank
     chi2: float  # Friedman's statistic, corrected for ties
     p_value: float  # p-value of the hypothesis that all models are equal
-    # (n_models, n_models), symmetric: p-values of the hypotheses that two models are equal, from Tukey's test
+    # (n_models, n_models), symmetric: p-value of Tukey's test for each pair of models
     pair_p_values: Float64Array
     half_width: float  # two models differ at the 5% level if the intervals mean rank +- half_width do not overlap
 
 
 def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
-    """Compute Friedman's test, then Tukey's honestly significant difference on the mean ranks.
+    """Run Friedman's test, then Tukey's honestly significant difference test on the mean ranks.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
     ranks = rankdata(given, axis=1)
     mean_ranks = ranks.mean(axis=0)
     variance = ((ranks - (k + 1) / 2) ** 2).sum() / (n * (k - 1))
-    if not variance:  # every query is a tie
+    if not variance:  # all models tie on every query
         return RankComparison(mean_ranks, 0.0, 1.0, np.ones((k, k)), 0.0)
     statistic = n * ((mean_ranks - (k + 1) / 2) ** 2).sum() / variance
     unit = np.sqrt(variance / n)
@@ -159,10 +159,10 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
 
 
 def williams_square(n: int) -> Int64Array:
-    """Return balanced orders of `n` things, one per row, int64 (E. J. Williams, 1949).
+    """Return balanced orders of `n` conditions, one per row, int64 (E. J. Williams, 1949).
 
-    Each thing is equally often in each position, and follows every other thing equally often. The first `n` rows are a
-    Latin square. If `n` is odd and above 1, there are `n` more rows.
+    Each condition occurs equally often in each position, and equally often after each other condition. The first `n`
+    rows are a Latin square. If `n` is odd and above 1, there are `n` more rows.
     """
     check_whole("n", n, 1)
     steps = np.arange(n)

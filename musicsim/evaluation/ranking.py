@@ -1,13 +1,13 @@
 """Quality measures of nearest neighbors and of rankings.
 
 Neighbors: rows are songs, and a song is never its own neighbor. With an artist filter, songs by the query's own artist
-are not candidates. If distances are equal, the lower row comes first. A label of -1 is unknown: it equals no other
-label, and queries with an unknown label are excluded from the mean.
+are not candidates. If distances are equal, the lower row comes first. A label of -1 means unknown: it never matches
+another label, and queries with an unknown label are excluded from the mean.
 
 Rankings (thesis, section 3.4): the database is ranked by Euclidean distance from the query, nearest first. Songs that
 are neither relevant nor irrelevant are excluded. A tie between a relevant and an irrelevant song counts half for AUC;
-for all other measures, the irrelevant song comes first. All measures are between 0 and 1, and more is better. A query
-without relevant or without irrelevant songs scores nan; such queries are counted, and excluded from the mean.
+for all other measures, the irrelevant song comes first. All measures are between 0 and 1, and higher is better. A query
+without relevant songs or without irrelevant songs scores nan and is excluded from the mean.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ from musicsim._checks import check_whole
 from musicsim.relevance import Relevance, group_codes
 
 _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
-_NEIGHBOR_ROWS, _QUERY_ROWS = 512, 128  # queries whose distances are in memory together
+_NEIGHBOR_ROWS, _QUERY_ROWS = 512, 128  # number of queries whose distances are in memory at the same time
 
 
 def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None) -> Int64Array:
-    """Return the `k` nearest other songs for every song by Euclidean distance.
+    """Return the `k` songs nearest to each song by Euclidean distance, excluding the song itself.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | No
     """
     n = len(X)
     if not 1 <= k < n:
-        raise ValueError(f"k={k} must be at least 1 and below the number of songs, {n}.")
+        raise ValueError(f"k={k} must be at least 1 and less than the number of songs, {n}.")
     X = np.asarray(X, dtype=np.float64)
     squares = np.einsum("ij,ij->i", X, X)
     neighbours = np.full((n, k), -1, dtype=np.int64)
@@ -63,7 +63,7 @@ def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | No
 def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
     """Count how often each song is among the neighbors of other songs, int64 (n_songs,).
 
-    `neighbours` has shape (n_queries, k), with -1 for none. By default, there are as many songs as queries.
+    `neighbours` has shape (n_queries, k), with -1 for none. By default, `n_songs` is n_queries.
     """
     return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
 
@@ -71,7 +71,7 @@ def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Arr
 def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
-    See Schnitzer et al., JMLR 2012. If all counts are equal, it is 0. Arguments are those of :func:`k_occurrence`.
+    See Schnitzer et al., JMLR 2012. If all counts are equal, it is 0. Takes the arguments of :func:`k_occurrence`.
     """
     from scipy.stats import skew  # this import takes 1.5 s
 
@@ -80,7 +80,7 @@ def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
 
 
 def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
-    """Return the share of neighbors with the query's own label: the mean over songs, and for each song (n_songs,).
+    """Return the share of neighbors with the same label as the song: the mean, and the share per song (n_songs,).
 
     `neighbours` has shape (n_songs, k), with -1 for none. The share of a song without a label or without neighbors is
     nan; these songs are excluded from the mean.
@@ -156,7 +156,7 @@ def query_scores(
     check_whole("k", k, 1)
     Q, X = _check_vectors(queries, "queries"), _check_vectors(database, "database")
     if Q.shape[1] != X.shape[1]:
-        raise ValueError(f"queries has {Q.shape[1]} features and database has {X.shape[1]}; the numbers must be equal.")
+        raise ValueError(f"queries has {Q.shape[1]} features, but database has {X.shape[1]}; these must be equal.")
     relevance = _check_relevance(relevance, Q, X)
     scores = _create_scores(relevance)
     for start in range(0, len(Q), _QUERY_ROWS):
@@ -168,7 +168,7 @@ def query_scores(
 def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10) -> dict[str, Float64Array]:
     """Return the scores of :func:`query_scores` for given distances (n_queries, n_songs), such as divergences.
 
-    Distances may have any unit, and may be asymmetric or negative.
+    Distances can have any unit, and can be asymmetric or negative.
     """
     check_whole("k", k, 1)
     D = np.asarray(distances, dtype=np.float64)
@@ -214,7 +214,7 @@ def ndcg_gains(k: int) -> Float64Array:
 def _compute_scores(
     relevant: Float64Array, irrelevant: Float64Array, gain: Float64Array
 ) -> tuple[float, float, float, float, float]:
-    """Compute the measures, in the order of `_MEASURES`, from the distances of two sets, which must not be empty."""
+    """Compute `_MEASURES`, in order, from the distances of at least one relevant and one irrelevant song."""
     k = len(gain)
     irrelevant = np.sort(irrelevant)
     relevant = np.sort(relevant)
@@ -237,7 +237,7 @@ def _select_nearest(distances: Float64Array, judgments: Int8Array, k: int) -> In
 
 
 def _has_most_votes(labels: Int64Array, own: np.int64) -> bool:
-    """Return True if `own` is more frequent than any other label; unknown labels, -1, are ignored."""
+    """Return True if `own` is more frequent than any other label; unknown labels (-1) are ignored."""
     counts = np.unique(labels[(labels >= 0) & (labels != own)], return_counts=True)[1]
     return bool(np.count_nonzero(labels == own) > counts.max(initial=0))
 
@@ -265,7 +265,7 @@ def _check_relevance(relevance: Relevance | Sequence[Any], Q: Float64Array, X: F
     if (len(relevance), relevance.n_items) != (len(Q), len(X)):
         raise ValueError(
             f"relevance has {len(relevance)} queries and {relevance.n_items} songs, but the arguments have {len(Q)} "
-            f"queries and {len(X)} songs; see Relevance.restrict."
+            f"queries and {len(X)} songs. See Relevance.restrict."
         )
     inside = np.flatnonzero(relevance.own >= 0)
     difference = np.linalg.norm(Q[inside] - X[relevance.own[inside]], axis=1)

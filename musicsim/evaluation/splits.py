@@ -39,7 +39,7 @@ class ArtistSplit:
         self.n_splits, self.test_size, self.random_state = n_splits, test_size, random_state
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Int64Array, Int64Array]]:
-        """Yield the training rows and the test rows, both ascending, `n_splits` times.
+        """Yield `n_splits` pairs of training rows and test rows, each in ascending order.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class ArtistSplit:
         if groups is None:
             raise ValueError("groups is missing: pass the artist of each song, because splits are by artist.")
         n_songs = X.shape[0] if hasattr(X, "shape") else len(X)
-        artists = group_codes(groups)  # each unknown artist has a separate number
+        artists = group_codes(groups)  # each song by an unknown artist gets a different number
         if len(artists) != n_songs:
             raise ValueError(f"groups has {len(artists)} entries for {n_songs} songs: pass one per song.")
         n_artists = len(np.unique(artists))
@@ -64,7 +64,7 @@ class ArtistSplit:
         yield from splitter.split(artists, groups=artists)
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Return the number of splits; the arguments, which scikit-learn passes, are ignored."""
+        """Return the number of splits; the arguments that scikit-learn passes are ignored."""
         return self.n_splits
 
     def __repr__(self) -> str:

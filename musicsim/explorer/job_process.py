@@ -70,13 +70,13 @@ def _run(library: Library, job: Job) -> str:
 
 
 def _call(library: Library, job: Job, progress: JobProgress) -> bool | None:
-    """Call the function for the job's kind; repeat the call while another process changes the library."""
+    """Call the function for the job's kind; retry as long as another process is writing to the library."""
     while True:
         try:
             return load_target(job.kind)(library, progress=progress, **job.arguments)
         except StoreLockedError:
-            time.sleep(WRITE_EVERY_S)  # first, because progress that comes too soon is not stored
-            progress("Waiting for another musicsim. The job starts afterwards.")
+            time.sleep(WRITE_EVERY_S)  # sleep first, because progress that arrives too soon is not stored
+            progress("Waiting for another musicsim process. The job starts afterwards.")
 
 
 def load_target(kind: str) -> Callable[..., bool | None]:

@@ -19,7 +19,7 @@ _STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
 class JobProgress:
-    """Progress of a job, stored at most four times per second; follows requests to cancel, pause or finish early."""
+    """Stores a job's progress at most four times per second, and obeys requests to cancel, pause or finish early."""
 
     def __init__(self, library: Library, job_id: int, show: Progress = no_progress) -> None:
         self._library, self._job_id, self._show = library, job_id, show

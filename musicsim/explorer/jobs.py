@@ -1,8 +1,8 @@
-"""Background jobs. Each has its own process, so it keeps running when the browser tab or the server closes.
+"""Background jobs. Each job has its own process, so it keeps running when the browser tab or the server closes.
 
-The process (:mod:`musicsim.explorer.job_process`) stores its state in the library's database. Only one job runs at a
-time; the others wait in the database. A job is *interrupted* if its process has crashed. It can be started again, and
-songs that it has already stored are not analyzed twice.
+The process (:mod:`musicsim.explorer.job_process`) stores the job's state in the library's database. Only one job runs
+at a time; the others wait in the database. A job is *interrupted* if its process has crashed. An interrupted job can be
+started again; songs that it has already stored are not analyzed twice.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 START_WITHIN_S = 30.0
 _STARTING = 0  # stored instead of a process id until the process has started
 _COMMANDS = {b"run-job", b"add", b"scan", b"demo", b"train", b"models"}  # commands that run jobs
-MAX_KEPT = 100  # the output and charts of this many jobs are kept
+MAX_KEPT = 100  # number of jobs whose output and charts are kept
 _CORE_KINDS = {
     "add": Job("job_process:_add", "Adding songs", unit="file", uses_pool=True),
     "scan": Job("job_process:_scan", "Scanning folders", unit="file", uses_pool=True),
@@ -58,7 +58,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     - "train": name (str), settings (of LearningSettings), use (bool)
     - "represent": name (str), settings (of RepresentationSettings)
 
-    While another job runs, the job waits for its turn. If the same job is already waiting, its id is returned.
+    If another job is running, the new job waits. If an identical job is already waiting, its id is returned.
     """
     if kind not in job_kinds():
         raise ValueError(f"kind={kind!r} must be one of {sorted(job_kinds())}.")
@@ -74,7 +74,7 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
 
 def _start_process(library: Library, job_id: int) -> None:
     if not library.jobs.claim(job_id, pid=_STARTING):
-        return  # another process starts it, or it was canceled
+        return  # another process is starting it, or it was canceled
     log = library.jobs.log_path(job_id)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as stream:
@@ -112,14 +112,14 @@ def _alive(job: JobRecord) -> bool:
 
 
 def _is_running(pid: int) -> bool:
-    """Return whether a process is running a job; a different process or a zombie may have its id."""
+    """Return whether a process is running a job, and is neither a zombie nor a different process with the same id."""
     process = Path(f"/proc/{pid}")
     try:
         command = (process / "cmdline").read_bytes()
         if not command:  # the process is starting, or is a zombie
             return (process / "stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
     except (FileNotFoundError, ProcessLookupError):
-        return not Path("/proc/self").exists()  # systems without /proc say nothing more about a process
+        return not Path("/proc/self").exists()  # without /proc, nothing more is known about the process
     except OSError:
         return True
     return b"musicsim" in command and not _COMMANDS.isdisjoint(command.split(b"\0"))
@@ -128,7 +128,7 @@ def _is_running(pid: int) -> bool:
 def active(library: Library) -> list[JobRecord]:
     """Return the running job and the waiting jobs, in order; start the first one if none is running.
 
-    Jobs whose process has ended become *interrupted*.
+    A job whose process has ended is marked as *interrupted*.
     """
     line = []
     for job in library.jobs.active():

@@ -16,7 +16,7 @@ _opening = threading.Lock()
 
 
 def default_folder() -> Path:
-    """Return ``MUSICSIM_LIBRARY`` if set; ``data/library`` in a checkout; else ``~/.musicsim/library``."""
+    """Return ``MUSICSIM_LIBRARY`` if set, ``data/library`` in a checkout, or ``~/.musicsim/library`` otherwise."""
     if folder := os.environ.get("MUSICSIM_LIBRARY"):
         return Path(folder).expanduser().absolute()
     checkout = Path(__file__).resolve().parents[2]
@@ -26,7 +26,7 @@ def default_folder() -> Path:
 
 
 def library_folders() -> list[Path]:
-    """Return the default folder, then others next to it by name; a public demonstration has only the default."""
+    """Return the default folder, then others next to it, sorted; a public demonstration has only the default."""
     default = default_folder()
     if is_public():
         return [default]
@@ -50,7 +50,7 @@ def create_library(name: str) -> Path:
     """Create an empty library next to the default one; raises LibraryError for a name that is taken or not allowed."""
     name = name.strip()
     if not re.fullmatch(r"[^\W_][\w .-]{0,60}", name) or name.endswith("."):
-        raise LibraryError(f"{name!r} cannot name a library: use letters, digits, spaces, periods and hyphens.")
+        raise LibraryError(f"{name!r} is not a valid library name: use letters, digits, spaces, periods and hyphens.")
     folder = default_folder().parent / name
     if folder.exists():
         raise LibraryError(f"{name!r} is taken: choose another name.")

@@ -1,4 +1,4 @@
-"""Pools of workers on other machines, from extensions, which analyze and encode a library's songs."""
+"""Pools of workers on other machines that analyze and encode a library's songs; extensions provide them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from musicsim.hooks import load_hooks
 
 @contextmanager
 def use_pool(library: libraries.Library) -> Iterator[None]:
-    """Give the library its pool of workers within the context.
+    """Give the library a pool of workers while the context is active.
 
     The hook ``pool`` is a context manager ``function(library)`` that sets :attr:`Library.pool`.
     """

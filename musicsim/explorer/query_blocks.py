@@ -11,8 +11,8 @@ from musicsim.library.processes.workers import Limits
 
 T = TypeVar("T")
 
-QUERIES_AT_ONCE = 256  # songs per block, with and without a pool, so that the results are equal
-WORTH_SENDING_S = 10.0  # workers take about 4 s to start, so they are not used for less local work than this
+QUERIES_AT_ONCE = 256  # songs per block; the same with and without a pool, so that the results are equal
+WORTH_SENDING_S = 10.0  # minimum local work for using workers, which take about 4 s to start
 # Limits are generous, because the work is trusted and a mapped index counts as memory.
 _LIMITS = Limits(seconds=600.0, memory_mb=4096)
 
@@ -21,8 +21,8 @@ def map_blocks(library: Library, function: Callable[[T], Any], blocks: Iterable[
     """Yield the result of a function for each block, in order.
 
     This process computes the first two blocks. If the library has a pool of workers and the other blocks would take
-    more than ten seconds, the pool computes them. The function must be importable by name, or be a partial of such a
-    function. The arguments of the partial, such as vectors, are sent to each worker once.
+    more than ten seconds, the pool computes them. The function must be importable by name, or be a partial of an
+    importable function. The arguments of the partial, such as vectors, are sent to each worker once.
     """
     if library.pool is None:
         yield from map(function, blocks)

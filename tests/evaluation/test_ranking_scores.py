@@ -214,7 +214,7 @@ def test_rejects_queries_that_differ_from_rows(rng):
     ("queries", "database", "relevance", "k", "message"),
     [
         (ORIGIN, np.ones((2, 1)), [[0]], 0, "k=0"),
-        (ORIGIN, np.ones((2, 3)), [[0]], 1, "1 features and database has 3"),
+        (ORIGIN, np.ones((2, 3)), [[0]], 1, "1 features, but database has 3"),
         (np.zeros(3), np.ones((2, 3)), [[0]], 1, r"queries has shape \(3,\)"),
         (ORIGIN, np.array([[0.0], [np.nan]]), [[0]], 1, "database: row 1 is not finite"),
         (ORIGIN, np.ones((2, 1)), [[0], [1]], 1, "relevance has 2 queries and 2 songs, but the arguments have 1"),

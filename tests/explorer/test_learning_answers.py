@@ -248,7 +248,7 @@ def test_duplicates_count_as_one_song(tiny_library):
 
 def test_rejects_too_few_answers(taught):
     _answer(taught, 3)
-    with pytest.raises(ModelError, match="3 answers are too few"):
+    with pytest.raises(ModelError, match="at least 6 answers, but there are only 3"):
         learn(taught, LearningSettings(supervision=ANSWERS, loss="order"), "x", Watcher())
     taught.judgments.forget_listener("Ann")
     with pytest.raises(ModelError, match="nobody has compared"):

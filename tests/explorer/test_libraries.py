@@ -31,7 +31,7 @@ def test_new_libraries_are_found_next_to_default(tmp_path):
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/abs", ".hidden", "x" * 200, "a\nb", "end."])
 def test_rejects_unsafe_library_names(name):
-    with pytest.raises(LibraryError, match="cannot name a library"):
+    with pytest.raises(LibraryError, match="is not a valid library name"):
         create_library(name)
 
 

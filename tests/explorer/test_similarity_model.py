@@ -99,5 +99,5 @@ def test_rejects_other_feature_version(model, tmp_path):
 
 
 def test_too_few_frames_give_clear_error():
-    with pytest.raises(ModelError, match="3 frames are too few"):
+    with pytest.raises(ModelError, match=r"but there are 3\. Add a longer song"):
         CodewordEncoder.fit_frames(np.zeros((3, 39), dtype=np.float32), 1024, 4, None)

@@ -1,4 +1,4 @@
 """Quality of models on a library, and the speed of search indexes.
 
-May use learning, snapshot and models; writes nothing.
+This package may import learning, snapshot and models. It does not write to the library.
 """

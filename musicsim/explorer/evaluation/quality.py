@@ -33,18 +33,18 @@ from musicsim.relevance import Relevance
 K = 10
 _CANDIDATES = 500  # number of songs that a search in the app re-ranks
 _MAX_QUERIES = 2_000
-_MAX_SONGS = 10_000  # maximum number of songs with lists
+_MAX_SONGS = 10_000  # maximum number of songs for which lists are computed
 _MAX_RANKED = 100_000
 _RESAMPLES = 2_000
 _SEED = 0
-_MIN_OF_GENRE = 5  # minimum number of songs of a genre; shares of smaller genres are too uncertain
+_MIN_OF_GENRE = 5  # minimum number of songs per genre; shares of smaller genres are too uncertain
 _UNKNOWN = "no genre"
 _OTHERS = "other genres"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A mean over queries, and its bootstrap 95% interval, which is nan with fewer than two artists."""
+    """A mean over queries, and its 95% bootstrap interval, which is nan for fewer than two artists."""
 
     mean: float
     low: float = float("nan")
@@ -53,7 +53,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class GenreScores:
-    """Mean average precision and precision at 10 of the queries of one genre."""
+    """Mean average precision and precision at 10 for the queries of one genre."""
 
     genre: str
     n_queries: int
@@ -76,7 +76,7 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """A confusion: `share` of the songs nearest to songs of `genre` have the genre `other`."""
+    """A confusion of genres: the share of the songs nearest to `genre` songs that have the genre `other`."""
 
     genre: str
     other: str
@@ -95,7 +95,7 @@ class Confusion:
     genres: list[str]  # genres with at least five songs, largest first
     n_songs: Int64Array  # (n_genres,)
     columns: list[str]  # `genres`, then "other genres" for smaller ones and "no genre", if these occur
-    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; nan if no song of a genre has a neighbor
+    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; a row is nan if its songs lack neighbors
 
     def largest(self, n: int = 30) -> Confusion:
         """Return the `n` largest genres, with all others combined in one column."""
@@ -119,7 +119,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """A song, the number of lists that contain it, and the number of artists of their queries."""
+    """A song, the number of lists that contain it, and the number of artists whose lists contain it."""
 
     song_id: int
     n_lists: int
@@ -130,12 +130,12 @@ class Hub:
 class Lists:
     """Statistics of all songs' lists, either in plain order or with hub reduction."""
 
-    hubness: float  # skewness of the number of lists per song; above 1, there are strong hubs
+    hubness: float  # skewness of the number of lists per song; a value above 1 means strong hubs
     coverage: float  # share of songs that are in a list
-    hubs: list[Hub]  # all songs that are in a list, the most frequent first
+    hubs: list[Hub]  # all songs that are in a list, by descending frequency
     orphans: list[int]  # ids of songs that are not in any list
-    same_genre: float  # share of the nearest songs by other artists with the query's genre; nan without large genres
-    same_genre_of: dict[str, float]  # the same share for the queries of each genre
+    same_genre: float  # share of neighbors by other artists that have the query's genre; nan without large genres
+    same_genre_of: dict[str, float]  # the same share, for the queries of each genre separately
     confusion: Confusion
 
 
@@ -161,7 +161,7 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Evaluation of a model; `lists` is None with fewer than two songs, and `held_out` unless the model was learned."""
+    """Evaluation of a model. `lists` is None for fewer than two songs; `held_out` is None without held-out artists."""
 
     model: str
     scores: Scores
@@ -170,7 +170,7 @@ class Quality:
 
 
 def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *, split: str | None = None) -> Quality:
-    """Evaluate a model; arguments and errors are those of :func:`measure_scores`."""
+    """Evaluate a model, with the same arguments and errors as :func:`measure_scores`."""
     scores = measure_scores(snapshot, kind, split=split, progress=progress)
     record = snapshot.record
     lists = measure_lists(snapshot, progress=progress)
@@ -181,7 +181,7 @@ def evaluate(snapshot: Snapshot, kind: str, progress: Progress = no_progress, *,
 def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
     """Return the stored scores of a learned model on held-out artists; None for any other model."""
     report = load_report(library.models.path(record.id))
-    if "split" not in report:  # answers are held out, not artists
+    if "split" not in report:  # trained on answers, so no artists were held out
         return None
     leads = {name: Lead(**lead) for name, lead in report["leads"].items()}
     test = report["split"]["test"]
@@ -191,12 +191,12 @@ def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
 def measure_scores(
     snapshot: Snapshot, kind: str, *, split: str | None = None, progress: Progress = no_progress
 ) -> Scores:
-    """Rank all songs by plain distance for each query, and score the order by the query's relevant songs.
+    """Rank all songs by plain distance from each query, and score each ranking against the ground truth.
 
     `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. If `split` names a fixed split, its test songs
     are the queries, and its training songs are ranked. At most 2,000 queries are sampled with a fixed seed. Raises
-    ModelError for a damaged vector, and if the ground truth or the split's songs are missing; NotFoundError for an
-    unknown split.
+    ModelError if a vector is damaged, or if the ground truth or the split's songs are missing. Raises NotFoundError for
+    an unknown split.
 
     2,000 queries on 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus the memory of
     :func:`~musicsim.evaluation.query_scores`. The total is 260 MB for 100,000 songs with 139 dimensions.
@@ -242,7 +242,7 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
     if not np.isfinite(X).all():
         name = snapshot.record.name if snapshot.record else ""
         raise ModelError(
-            f"the vectors of the model {name!r} are damaged: use others (--model), or run `musicsim doctor --fix`."
+            f"the vectors of the model {name!r} are damaged: use a different --model, or run `musicsim doctor --fix`."
         )
     return X
 
@@ -257,7 +257,7 @@ def _sample(rows: Int64Array, most: int) -> Int64Array:
 
 
 def figure_of(values: Float64Array, artists: Sequence[str]) -> Figure:
-    """Return the mean of the queries' scores, and its interval over resampled artists."""
+    """Return the mean of the queries' scores, and its interval from resampling the artists."""
     if not len(values):
         return Figure(float("nan"))
     if len(set(artists)) < 2:
@@ -279,12 +279,12 @@ def _score_genres(genres: Sequence[str | None], scores: dict[str, Float64Array])
 
 
 def measure_lists(snapshot: Snapshot, *, progress: Progress = no_progress) -> ListsOfBoth | None:
-    """Find the ten songs nearest to each song, without and with hub reduction; None with fewer than two songs.
+    """Find the ten songs nearest to each song, without and with hub reduction; None for fewer than two songs.
 
-    In a larger library, only a sample of 10,000 songs is compared. At least 500 candidates are re-ranked, and enough to
-    include ten songs by other artists. Mutual proximity: Schnitzer et al., JMLR 2012. Memory: 320 bytes per song, and
-    for each of the 256 queries in a block, 3 kB plus 12 bytes per song by the artist with the most songs. The total is
-    15 MB for 10,000 songs.
+    In a larger library, only a sample of 10,000 songs is compared. At least 500 candidates are re-ranked; there are
+    always enough to include ten songs by other artists. For mutual proximity, see Schnitzer et al., JMLR 2012. Memory:
+    320 bytes per song. Each of the 256 queries in a block takes 3 kB plus 12 bytes per song by the artist with the most
+    songs. The total is 15 MB for 10,000 songs.
     """
     n = snapshot.n_indexed
     if n < 2:
@@ -311,9 +311,9 @@ def _nearest(
     artists: Int64Array,
     progress: Progress,
 ) -> Int64Array:
-    """Return the nearest rows of all songs, int64 (order, artists, n, K); -1 if missing.
+    """Return the rows nearest to each song, int64 (order, artists, n, K); -1 if missing.
 
-    The two orders are plain and hub-reduced. For each, songs are by any artist and by other artists.
+    The orders are plain and hub-reduced. Each order is given for songs by any artist, and for songs by other artists.
     """
     n = len(X)
     reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
@@ -398,5 +398,5 @@ def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
 
 
 def list_known_faults(library: Library) -> list[str]:
-    """Return known faults in the songs' labels, from the hook ``known_faults``, ``function(library) -> list[str]``."""
+    """Return known faults in the songs' labels. They come from the hook ``known_faults(library) -> list[str]``."""
     return [fault for hook in load_hooks("known_faults") for fault in hook(library)]

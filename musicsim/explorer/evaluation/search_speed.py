@@ -34,7 +34,7 @@ class KindSpeed:
     ms: float  # median time of a query on one thread
     build_s: float
     mb: float  # memory in addition to the vectors
-    is_chosen: bool  # whether the settings choose this kind for the library
+    is_chosen: bool  # whether searches in this library use this kind
 
     @property
     def title(self) -> str:
@@ -55,7 +55,7 @@ class SearchSpeed:
     @property
     def caption(self) -> str:
         """Description of the sample and the measures."""
-        sample = "" if self.n_compared == self.n_songs else f", a sample of {self.n_compared:,}"
+        sample = "" if self.n_compared == self.n_songs else f" (a sample of {self.n_compared:,})"
         return (
             f"{self.n_songs:,} songs{sample}; {self.n_queries} query songs. Recall: share of the {K} nearest songs "
             "that are found. Time: median of one query on one thread. Memory: in addition to the vectors."
@@ -63,10 +63,10 @@ class SearchSpeed:
 
 
 def measure_search(snapshot: Snapshot, *, progress: Progress = no_progress) -> SearchSpeed:
-    """Build each kind of index over the songs of a snapshot, and run the same queries on each; writes nothing.
+    """Build each kind of index over a snapshot's songs, and run the same queries on each. Nothing is stored.
 
-    At most 300,000 songs are indexed. An exception raised by `progress` ends the measurement. Takes half a minute for
-    100,000 songs on two cores. Raises ModelError if the library has too few songs for an index.
+    At most 300,000 songs are indexed. An exception raised by `progress` ends the measurement, which takes half a minute
+    for 100,000 songs on two cores. Raises ModelError if the library has too few songs for an index.
     """
     n_songs = snapshot.n_indexed
     if n_songs < CHOSEN_FROM:

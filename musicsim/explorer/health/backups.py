@@ -34,7 +34,7 @@ def restore(
 
 
 def new_backup_path(library: Library) -> Path:
-    """Return the path of a new backup made on the Library page."""
+    """Return the path for a new backup from the Library page."""
     return library.folder / BACKUPS_FOLDER / f"{library.name}{time.strftime(' %Y-%m-%d %H.%M.%S')}{ENDING}"
 
 

@@ -50,13 +50,13 @@ class Finding:
     what: str
     level: Level
     words: str
-    remedy: str = ""  # what to do, if anything
+    remedy: str = ""  # suggested action; empty if nothing has to be done
     names: tuple[str, ...] = ()  # private details: files, models, error messages
-    fix: str = ""  # the repair that fixes it; empty if every repair would lose data
+    fix: str = ""  # name of the repair in _REPAIRS; empty if it cannot be repaired without losing data
 
 
 def examine(library: Library, progress: Progress) -> Iterator[Finding]:
-    """Check a library without changing it, and yield each finding immediately. The library may be read-only."""
+    """Check a library, which may be read-only, without changing it; yield one finding at a time."""
     errors = faults(library.engine)
     yield _check_database(errors)
     if errors and not is_of_indexes(errors):
@@ -64,7 +64,7 @@ def examine(library: Library, progress: Progress) -> Iterator[Finding]:
     strays = stray_rows(library.engine)
     if strays:
         counts = ", ".join(f"{n:,} in {table}" for table, n in strays.items())
-        words = f"rows referring to missing rows: {counts}"
+        words = f"rows that refer to missing rows: {counts}"
         yield Finding("database", PROBLEM, words, f"These rows are not used. {_BACKUP}")
     if not is_writable(library.folder / LIBRARY_FILE):
         yield Finding("library", NOTE, "readable but not writable", "Change its permissions to add music.")
@@ -80,7 +80,7 @@ def examine(library: Library, progress: Progress) -> Iterator[Finding]:
             check(library)
         except LibraryError as error:
             words = "a file with connections to servers or players cannot be read"
-            yield Finding("connections", PROBLEM, words, "Delete the file and connect them again.", (str(error),))
+            yield Finding("connections", PROBLEM, words, "Delete it, and set up the connections again.", (str(error),))
     yield from _check_jobs(library)
 
 
@@ -109,7 +109,7 @@ def _check_songs(library: Library) -> Iterator[Finding]:
     lost = tuple(path for song_id, path in absent.items() if song_id not in elsewhere)
     yield Finding("songs", OK, f"{count(len(songs), 'song')} with a file")
     if n_missing:
-        remedy = "`musicsim missing` lists them; they return with their files."
+        remedy = "`musicsim missing` lists them. They return when their files are back."
         yield Finding("songs", NOTE, f"{count_are(n_missing, 'song')} missing", remedy)
     if lost:
         words = f"{count_are(len(lost), 'file')} not where the last scan found them"
@@ -127,7 +127,7 @@ def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:
     store, hashes = library.frame_files, library.content_hashes()
     orphans = tuple(map(str, store.orphans(hashes)))
     if orphans:
-        words = f"files of audio features that do not belong to a song: {len(orphans):,}"
+        words = f"files of audio features that do not belong to any song: {len(orphans):,}"
         yield Finding("features", NOTE, words, _FIX.format("deletes them"), orphans, "sweep")
     if not library.settings["keep_frames"]:
         return
@@ -203,9 +203,9 @@ def _check_jobs(library: Library) -> Iterator[Finding]:
     last = next(iter(library.jobs.recent(1)), None)
     if last is not None and last.is_active:
         words = f"job {last.id} ({last.kind}) is running: its unfinished work may appear above"
-        yield Finding("jobs", NOTE, words, "Check again when it has ended.")
+        yield Finding("jobs", NOTE, words, "Run the check again when the job has ended.")
     elif last is not None and last.state in ("failed", "interrupted"):
-        words = f"the last job, {last.id} ({last.kind}), ended as {last.state}"
+        words = f"the last job, {last.id} ({last.kind}), did not finish: {last.state}"
         yield Finding("jobs", NOTE, words, "Start it again; it resumes where it stopped.", (last.message,))
 
 
@@ -244,7 +244,7 @@ def _refit(library: Library, progress: Progress) -> str:
     if n_fitted:
         refresh(library, progress=progress)
     refitted = f"; damaged models refitted: {n_fitted:,}" if n_fitted else ""
-    return f"models, map and playlist walk were brought up to date{refitted}"
+    return f"the models, the map and the playlist walk were brought up to date{refitted}"
 
 
 # in order of execution, because each repair uses the results of the earlier ones

@@ -1,4 +1,4 @@
-"""Checks of the machine for a library: decoders, cores, disk space, limits and versions."""
+"""Checks of the machine that a library is on: decoders, cores, disk space, limits and versions."""
 
 import os
 import platform
@@ -106,7 +106,7 @@ def _check_disk(folder: Path) -> Finding:
     existing = next(place for place in (folder, *folder.parents) if place.is_dir())
     free = shutil.disk_usage(existing).free
     level: Level = PROBLEM if free < MIN_FREE else NOTE if free < _LITTLE_FREE else OK
-    remedy = "" if level == OK else "Free some space: a song takes about a megabyte."
+    remedy = "" if level == OK else "Free up some space: a song takes about a megabyte."
     return Finding("room", level, f"{free / 1e9:,.1f} GB free on the library's disk", remedy)
 
 
@@ -133,7 +133,7 @@ def _check_versions() -> Iterator[Finding]:
         "version",
         OK if is_tested else NOTE,
         f"musicsim {__version__}, Python {platform.python_version()}, database schema {SCHEMA_VERSION}",
-        "" if is_tested else f"It is tested with Python {'.'.join(map(str, first))} to {'.'.join(map(str, last))}.",
+        "" if is_tested else f"Tested versions of Python: {'.'.join(map(str, first))} to {'.'.join(map(str, last))}.",
     )
     wrong = [
         f"{required} (installed: {_version(required.name) or 'none'})"

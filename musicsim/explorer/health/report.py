@@ -29,7 +29,7 @@ def bug_report(findings: Iterable[Finding], folder: Path, library: Library | Non
 
 
 def write_report(report: dict[str, Any], target: Path) -> None:
-    """Write a report as JSON if the file ends in .json, else as text; raises the errors of :func:`atomic_path`."""
+    """Write a report as JSON or text, depending on the file name; raises the same errors as :func:`atomic_path`."""
     text = json.dumps(report, indent=1) if target.suffix.lower() == ".json" else "\n".join(_lines(report))
     with atomic_path(target) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
@@ -61,7 +61,7 @@ _PARTS = ("frames", "models", "cache", "uploads", "embeddings", "jobs", "logs", 
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return sizes in bytes of the database and of the library's own folders; the owner may have put others there."""
+    """Return the sizes in bytes of the database and of the folders that musicsim creates, but not of other folders."""
     sizes = {file.name: file.stat().st_size for file in sorted(folder.glob("library.sqlite*"))}
     for part in _PARTS:
         if (folder / part).is_dir():

@@ -1,4 +1,4 @@
 """Learning a metric from plays, labels, playlists or answers, and evaluating it on held-out artists.
 
-May use snapshot, models and playlists; returns learned models, which refresh saves.
+This package may import snapshot, models and playlists. It returns learned models, which refresh saves.
 """

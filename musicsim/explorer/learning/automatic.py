@@ -1,6 +1,6 @@
 """Automatic choice of a learning method: the best in cross-validation is used only if it clearly helps.
 
-With few artists, a metric with thousands of parameters overfits. A method must gain significantly over the plain
+With few artists, a metric with thousands of parameters overfits. A method must be significantly better than the plain
 vectors in cross-validation, and must not be significantly worse by any measure on the test artists.
 """
 
@@ -146,12 +146,12 @@ class _Choice:
         self.clock = _Clock()
 
     def expect(self, stages: Sequence[_Stage]) -> None:
-        """Count the methods, and the costs of their runs."""
+        """Count the methods, and add up the costs of their runs."""
         self._n_ways = sum(len(stage.ways) for stage in stages)
         self.clock.left = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
 
     def try_all(self, stages: Sequence[_Stage]) -> None:
-        """Evaluate methods on all folds, and report a single count of attempts, which never falls."""
+        """Evaluate methods on all folds, and report a single count of attempts, which never decreases."""
         self.expect(stages)
         for stage in stages:
             self._try_stage(stage)
@@ -193,7 +193,7 @@ class _Choice:
         return best
 
     def whiten(self, rows: Int64Array, most: int) -> Float64Array:
-        """Learn by the whitening with the largest mean gain; raises ValueError if none could be learned."""
+        """Learn L with the whitening that has the largest mean gain; raises ValueError if none could be learned."""
         tried = [way for way in self.tried if way.words.startswith("whitening")]
         if not tried:
             raise ValueError("no whitening could be learned.")
@@ -272,7 +272,7 @@ class WithinSongs:
 
     @property
     def kinds(self) -> list[tuple[str, ...]]:
-        """Combinations of classes, closest to the supervision first."""
+        """Combinations of classes, starting with the one closest to the supervision."""
         own = _LABELS.get(self._task.supervision.kind, "similar songs")
         parts = (SONGS,) if self._has_parts else ()
         others = ("artists", "folders")
@@ -307,14 +307,14 @@ class Ways:
         ]
 
     def means(self) -> list[Way]:
-        """Return geometric means with several options."""
+        """Return geometric means with several values of t and reg."""
         return [
             Way(f"geometric mean, t {t:g}, reg {reg:g}{self._suffix}", partial(self._fit_mean, t, reg))
             for t, reg in _MEANS
         ]
 
     def rankings(self, first: Way | None) -> list[Way]:
-        """Return MLR on these vectors and after whitening, each also in an equal blend with its initial metric."""
+        """Return MLR with and without whitening, each with and without an equal blend with its initial metric."""
         starts = [(None, ""), *([(first, " after whitening")] if first is not None else [])]
         return [
             Way(
@@ -353,7 +353,7 @@ class Ways:
 
 
 class NothingLearnedError(ValueError):
-    """The metric learned from these songs is 0; with the same C, that of other songs may differ from 0."""
+    """The metric learned from these songs is 0. With the same C, other songs may yield a metric that is not 0."""
 
 
 def fit_ranking(mlr: metric.MLR | SourceLearner, X: Float64Array, relevance: relevances.Relevance) -> Float64Array:
@@ -367,7 +367,7 @@ def fit_ranking(mlr: metric.MLR | SourceLearner, X: Float64Array, relevance: rel
 
 
 def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
-    """Return L for a metric plus plain distance, which contribute equally to the mean squared distance of X."""
+    """Return L for the sum of a metric and plain distance, with equal contributions to X's mean squared distance."""
     plain, learned = (float(np.var(Y, axis=0).sum()) for Y in (X, X @ L.T))
     return metric.factor(np.eye(X.shape[1]) + (plain / learned) * (L.T @ L))
 
@@ -375,7 +375,7 @@ def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress, stored: Attempts
 ) -> tuple[Float64Array, dict[str, Any]]:
-    """Choose a method of learning, or none; return L and the report. The first model is the baseline.
+    """Choose a learning method, or none; return L and the report. The first model is the baseline.
 
     With `settings.quick`, only the first method is tried. The report contains its scores; a later training without
     `quick` gets them as `stored`, so that it does not repeat the work.
@@ -390,7 +390,7 @@ def learn_automatically(
     if not settings.quick:
         choice.expect(stages)
         within.read_parts(watcher, choice.clock)
-        stages = _plan(choice, task, within, plain)  # songs may have no parts
+        stages = _plan(choice, task, within, plain)  # plan again, because songs may have no parts
     n_ways = sum(len(stage.ways) for stage in stages)
     choice.try_all(stages[:1] if settings.quick else stages)
     chosen = (choice.tried or [choice.plain])[0] if settings.quick else choice.best()

@@ -1,6 +1,6 @@
 """Learning in closed form: one geometric mean metric, or one per region of songs (SIGIR 2017).
 
-Several settings are tried; those that work best on held-out artists are used.
+Several settings are tried, and the one that works best on held-out artists is used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAX_TESTED = 1_000  # maximum number of queries; lower than elsewhere, because 
 
 
 def trials(method: str, n_songs: int) -> dict[str, metric.GMML | metric.LGMMLByExample]:
-    """Return unfitted learners, keyed by their settings in words; each region has at least ten of `n_songs` songs."""
+    """Return unfitted learners, keyed by a description of their settings; regions average at least ten songs."""
     if method == MEAN:
         return {f"t {t:g}, reg {reg:g}": metric.GMML(t=t, reg=reg) for t, reg in product(_TS, _REGS)}
     regions = sorted({min(m, max(1, n_songs // _SONGS_PER_REGION)) for m in _REGIONS})

@@ -35,12 +35,12 @@ class Answered:
 
     # per answer: int64 (m, 4), rows (i, j, k, l) for d(i, j) < d(k, l)
     comparisons: list[Int64Array]
-    # one key per answer: equal for equal sets of songs, in which duplicates count as one song
+    # one key per answer; answers about the same songs have the same key, and duplicates count as the same song
     questions: list[tuple[Any, ...]]
 
     @classmethod
     def collect(cls, snapshot: Snapshot, listener: str = "") -> Answered:
-        """Collect answers from one listener or all, except unsure ones and those about duplicates or unknown songs."""
+        """Collect answers from one or all listeners; skip unsure ones, and ones about duplicates or unknown songs."""
         answered = cls([], [])
         for answer in snapshot.library.judgments.answers(listener or None):
             rows = snapshot.rows_of(answer.song_ids).tolist()
@@ -86,7 +86,7 @@ def relevance_of(compared: Int64Array, n_songs: int) -> relevance.Relevance:
 
 
 def count_votes(votes: Mapping[tuple[int, int], int], n_songs: int) -> relevance.Relevance:
-    """Return the relevance of results to queries: songs with a positive, or a negative, number of votes."""
+    """Return the relevance of results to queries: relevant with positive votes, irrelevant with negative votes."""
     relevant: list[list[int]] = [[] for _ in range(n_songs)]
     irrelevant: list[list[int]] = [[] for _ in range(n_songs)]
     for (query, result), n_votes in votes.items():
@@ -156,7 +156,7 @@ class _Learner:
 
 
 def shares_in_order(Y: Float64Array, answered: Answered) -> Float64Array:
-    """Return the share of each answer's comparisons that are in order in a space; equal distances count half."""
+    """Return each answer's share of comparisons that are in the right order in a space; equal distances count half."""
     shares = []
     for compared in answered.comparisons:
         i, j, k, m = Y[compared.T]
@@ -166,11 +166,11 @@ def shares_in_order(Y: Float64Array, answered: Answered) -> Float64Array:
 
 
 def too_few(answered: Answered) -> str:
-    """Return the reason if there are too few answers to learn from; otherwise an empty string."""
+    """Return an explanation if there are too few answers to learn from, otherwise an empty string."""
     if len(answered) >= _MIN_ANSWERS:
         return ""
     return (
-        f"{len(answered)} answers are too few to learn from; at least {_MIN_ANSWERS} are needed. Answer more questions "
+        f"learning needs at least {_MIN_ANSWERS} answers, but there are only {len(answered)}. Answer more questions "
         "in Compare."
     )
 
@@ -195,7 +195,7 @@ def learn_from_answers(
     learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop the training
     once a metric is not 0.
 
-    If stopped, returns the metric of the last finished outer fold, with its C and path. If no outer fold has finished,
+    If the user stops, returns the metric of the last finished outer fold, with its C and path. If no fold has finished,
     returns the fit with the best C so far. Raises ModelError if there are too few answers, or nothing is learned.
     """
     if too_few(answered):
@@ -236,7 +236,7 @@ class _Fits:
         self.best: Judged | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
-        """Return L and the report; raises _Stopped if the user stopped the fit, whose metric may be worse than none."""
+        """Return L and the report; raises _Stopped if the user stopped the fit, because its metric may do harm."""
         is_cut = False
 
         def on_step(step: dict[str, Any]) -> bool:

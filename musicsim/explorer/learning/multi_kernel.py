@@ -1,6 +1,6 @@
 """Learning on several models together: each is a kernel with its own block of the metric (thesis 2.4, 4.3.2).
 
-The vectors are explicit maps of the kernels. A learned projection N of the kernel columns K_x = X x is therefore the
+The vectors are explicit feature maps of the kernels. A learned projection N of the kernel columns K_x = X x is the
 linear map N X of the vectors x. New songs do not need kernels, so their cost does not depend on the training set.
 """
 
@@ -15,11 +15,11 @@ from musicsim._arrays import Float64Array
 
 
 class SourceLearner:
-    """A learner from several kernels, as one linear map; each source is one kernel.
+    """Learns one linear map from several kernels, one per source.
 
     `blocks` are the columns of each source. `learner` is an unfitted :class:`musicsim.metric.MultipleKernelMLR` or
-    :class:`musicsim.order.PartialOrderEmbedding`; all its attributes except `components_` are attributes of this object
-    too. `components_` (r, d) is L in block form. Memory per source: 8 n^2 bytes, for a kernel between all rows.
+    :class:`musicsim.order.PartialOrderEmbedding`; its attributes, except `components_`, are also available on this
+    object. `components_` (r, d) is L in block form. Memory per source: 8 n^2 bytes, for a kernel between all rows.
     """
 
     components_: Float64Array

@@ -123,7 +123,7 @@ def _fit_path(
         queries, database, _ = choose_validation_queries(task, MAX_TESTED)
     else:
         queries, database = task.queries(task.split.validation, MAX_TESTED)
-    watch = _Watch(task, watcher, len(Cs) + 1)  # the last fit is that of all songs
+    watch = _Watch(task, watcher, len(Cs) + 1)  # the last fit uses all songs
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report contains the remaining duality gaps
         fitted = _create_learner(task).fit_path(task.X[train], relevance, Cs, watch)

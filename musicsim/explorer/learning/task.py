@@ -19,7 +19,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
-MAX_VALIDATED = 300  # maximum number of validation queries, for plots and if each query may have its own metric
+MAX_VALIDATED = 300  # maximum number of validation queries, for plots and for methods with a metric per query
 MAX_TESTED = 2_000
 MAX_SONGS = 4_000  # maximum number of songs per fit; a cut then takes half a second
 MAX_OF_KERNELS = 1_500  # maximum number of songs per fit with several kernels; decomposing them then takes a second
@@ -28,7 +28,7 @@ _SEED = 0
 
 
 class TrainingProgress(Progress, Protocol):
-    """Progress of a training job, which can also be plotted and stopped early."""
+    """Progress of a training job that can also be plotted and stopped early."""
 
     def trace(self, point: dict[str, Any]) -> None:
         """Record a point of the live plot."""
@@ -56,7 +56,7 @@ class Quiet:
 
 
 class Rising:
-    """Progress of a training job that never goes back; steps without counts repeat the last counts."""
+    """Progress of a training job that never decreases; a step without counts repeats the last counts."""
 
     def __init__(self, watcher: TrainingProgress) -> None:
         self._watcher, self._done, self._total = watcher, 0, 0
@@ -76,7 +76,7 @@ class Rising:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Rows for training, validation and testing; no artist is in two of them."""
+    """Rows for training, validation and testing; no artist is in more than one of them."""
 
     train: Int64Array
     validation: Int64Array
@@ -88,8 +88,8 @@ class Split:
         names = np.asarray(groups)
         if (n_artists := len(np.unique(names))) < MIN_ARTISTS:
             raise ModelError(
-                f"{n_artists} artists are too few: training needs at least {MIN_ARTISTS} artists, because some of them "
-                "are held out to evaluate the model."
+                f"training needs at least {MIN_ARTISTS} artists, because some of them are held out to evaluate the "
+                f"model. There are only {n_artists}."
             )
         rest, test = next(evaluation.ArtistSplit(1, 0.3, random_state).split(names, groups=names))
         inner, outer = next(evaluation.ArtistSplit(1, 3 / 7, random_state + 1).split(rest, groups=names[rest]))
@@ -119,7 +119,7 @@ def artist_folds(
 
 
 def whole_groups(groups: Sequence[str], rows: Int64Array, most: int) -> Int64Array:
-    """Return at most `most` rows of whole artists, sampled with a fixed seed, so that songs keep similar songs."""
+    """Sample at most `most` rows with a fixed seed. Keep or drop whole artists, so that similar songs stay together."""
     if len(rows) <= most:
         return np.sort(rows)
     names, number, sizes = np.unique(np.asarray(groups)[rows], return_inverse=True, return_counts=True)
@@ -157,7 +157,7 @@ class Task:
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
 
     def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
-        """Return at most `most` held-out queries, sampled from those with a relevant song, and their database."""
+        """Return at most `most` held-out queries, sampled from the queries with a relevant song, and their database."""
         queries = rows
         if len(rows) > most:
             shuffled = self.rng.permutation(rows)
@@ -193,13 +193,13 @@ def what_changed(
 
 
 def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
-    """Return at most as many rows as a fit can use."""
+    """Return the rows, or a sample of them if there are too many for a fit."""
     most = MAX_OF_KERNELS if task.has_kernels else MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
 def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
-    """Return the training songs and their ground truth; raises ModelError if there is too little."""
+    """Return the training songs and their ground truth; raises ModelError if there is too little data."""
     train = sample_songs(task, task.split.train)
     relevance = task.supervision.relevance_among(train)
     if not any(len(relevance.relevant(i)) and len(relevance.irrelevant(i)) for i in range(len(relevance))):
@@ -211,7 +211,7 @@ def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
 
 
 def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64Array, float]:
-    """Return validation queries, their database and the score of plain distance; raises ModelError if it is NaN."""
+    """Return validation queries, their database and the score of plain distance; raises ModelError if that is NaN."""
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)
     if not np.isfinite(untrained):
@@ -228,7 +228,7 @@ def make_no_example_error(task: Task) -> ModelError:
 
 
 def describe_task(task: Task) -> dict[str, Any]:
-    """Return the part of the report about the ground truth, the split and each joined model alone."""
+    """Return the part of the report about the ground truth, the split, and each joined model on its own."""
     groups = np.asarray(task.supervision.groups)
     queries, database = task.queries(task.split.test, MAX_TESTED)
     parts = {name: getattr(task.split, name) for name in ("train", "validation", "test")}

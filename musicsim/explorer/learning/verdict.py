@@ -22,7 +22,7 @@ _MAX_COMPARED, _MOST_CHANGED, _SHOWN = 2_000, 10, 5
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A measure before and after learning, with the mean difference and its bootstrap 95% interval."""
+    """A measure before and after learning, with the mean difference and its 95% bootstrap interval."""
 
     before: float
     after: float
@@ -32,7 +32,7 @@ class Lead:
 
     @property
     def words(self) -> str:
-        """The verdict of the interval."""
+        """Verdict: better, worse, or no difference shown."""
         return BETTER if self.low > 0 else WORSE if self.high < 0 else NO_DIFFERENCE
 
 
@@ -46,8 +46,8 @@ def compare(
 ) -> dict[str, Lead]:
     """Compare the scores of the same queries in two spaces.
 
-    `before` and `after` (n_songs, d), `relevance` and `groups` cover all songs; groups are the artists, which are
-    resampled. Returns an empty dict if no query has relevant songs, or all queries are by one artist.
+    `before` and `after` (n_songs, d), `relevance` and `groups` cover all songs. The bootstrap resamples `groups`, the
+    artists. Returns an empty dict if no query has relevant songs, or all queries are by one artist.
     """
     split = relevance.restrict(queries, database)
     old, new = (evaluation.query_scores(X[queries], X[database], split, k=10) for X in (before, after))
@@ -71,7 +71,7 @@ def leads_of(
 
 
 def is_better(leads: dict[str, Lead], loss: str) -> bool:
-    """Return whether the measure of the loss or AUC is significantly better, and no measure is worse."""
+    """Return whether the measure of the loss or AUC is significantly better, and no measure is significantly worse."""
     return any(leads[name].low > 0 for name in {loss, "auc", ORDER} & leads.keys()) and not find_losses(leads)
 
 
@@ -81,7 +81,7 @@ def find_losses(leads: Mapping[str, Lead]) -> list[str]:
 
 
 def lead_words(name: str, lead: Lead, baseline: str = "") -> str:
-    """Return the values of a measure after and before learning, and their difference with its interval, in words."""
+    """Describe the values of a measure after and before learning, and their difference with its interval."""
     return (
         f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f}{baseline} "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f})"
@@ -89,7 +89,7 @@ def lead_words(name: str, lead: Lead, baseline: str = "") -> str:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Join words with commas, and with "and" before the last."""
+    """Join words with commas, and with "and" before the last one."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
 

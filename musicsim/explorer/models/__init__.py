@@ -1,4 +1,4 @@
-"""Similarity models, which turn frames or other data of songs into vectors.
+"""Similarity models, which turn frames or other song data into vectors.
 
-May use the methods and the library, but not snapshots, pages or jobs.
+This package may import the methods and the library, but not snapshots, pages or jobs.
 """

@@ -36,7 +36,7 @@ _LOCAL = {
 def read_arrays(path: Path, about: AboutModel) -> Arrays:
     """Read the arrays that a model needs from an uncompressed ``.npz`` file.
 
-    Raises ValueError if an array is missing, damaged, has the wrong type or shape, or contains NaN or a number out of
+    Raises ValueError if an array is missing or damaged, has the wrong type or shape, or contains NaN or a number out of
     range. Raises ModelError if the representation is not installed, and OSError if the file cannot be read.
     """
     try:
@@ -73,7 +73,7 @@ def _read(
 
 
 class _Level:
-    """The headers of a model or, with a prefix, of a part of it; `read` reads an array whose header was checked."""
+    """Headers of a model, or of a part of it if there is a prefix; `read` reads an array whose header was checked."""
 
     def __init__(
         self,

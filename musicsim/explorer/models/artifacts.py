@@ -43,10 +43,10 @@ def load_map(folder: Path) -> tuple[Int64Array, Float32Array]:
 
 
 def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
-    """Load arrays that the next job can rebuild; empty if the file is missing or damaged."""
+    """Load arrays that the next job can rebuild; return {} if the file is missing or damaged."""
     try:
         return load_arrays(source)
-    except Exception as error:  # zipfile and numpy raise many types for damaged files
+    except Exception as error:  # zipfile and numpy raise many types of errors for damaged files
         _log.warning("%s cannot be read; the next job will rebuild it: %r", source, error)
         return {}
 
@@ -55,10 +55,10 @@ def readable_arrays(source: Path) -> dict[str, npt.NDArray[Any]]:
 class FittedWalk:
     """Fitted weights of the playlist walk, for all playlists and for each dialect."""
 
-    names: list[str]  # edges with more than a negligible weight in at least one walk
-    weights: Float64Array  # (1 + n_dialects, n_edges): the walk of all playlists, then the dialects
+    names: list[str]  # edges with a non-negligible weight in at least one walk
+    weights: Float64Array  # (1 + n_dialects, n_edges): the walk for all playlists, then the dialects
     # JSON values: `n_playlists`, `n_judged`, `gain`, and `dialects`, a list of mappings with `name`,
-    # `n_playlists`, `gain`, `gain_global`
+    # `n_playlists`, `gain` and `gain_global`
     facts: dict[str, Any]
 
 
@@ -97,7 +97,7 @@ def read_report(path: Path) -> dict[str, Any]:
 
 
 def load_report(folder: Path) -> dict[str, Any]:
-    """Load the training report; empty for a model that was not trained, or if the file is damaged."""
+    """Load the training report; return {} if the model was not trained or the file is damaged."""
     path = folder / "report.json"
     try:
         return read_report(path)

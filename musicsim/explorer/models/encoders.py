@@ -1,6 +1,6 @@
-"""Encoders, which compute the features that a model stores per song; one class per representation.
+"""Encoders, which compute the features that a model stores per song.
 
-If a song lacks an encoder's data, its features are all 0 or NaN, and it has no vector under the model.
+If a song lacks the data that an encoder needs, its features are all 0 or NaN, and it has no vector under the model.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from musicsim.progress import Progress
 
 Floats: TypeAlias = Float32Array
 Frames: TypeAlias = SongFrames | Floats | Iterator[Floats]
-"""The stored frames of a song, or only its delta-MFCC: (n, 39), whole or in blocks."""
+"""Stored frames of a song, or only its delta-MFCCs (n, 39), as one array or in blocks."""
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 ReadFeatures: TypeAlias = Callable[[Sequence[Song]], Floats]
 """Reads the features of songs from one library, float32 (n_songs, n_features)."""
 
-# Numbers in vectors are about 1. Products of a few numbers as large as MAX_NUMBER do not overflow in float32, and they
-# stay below the padding value of the kernels' blocks.
+# Numbers in vectors are usually around 1. Products of a few numbers as large as MAX_NUMBER do not overflow in float32,
+# and they stay below the padding value of the kernels' blocks.
 MAX_NUMBER = 1e9  # largest absolute value of a stored floating-point number
 MIN_SCALE = 1e-12  # smallest stored divisor
 _N_COLUMNS = 3 * N_MFCC  # number of columns in a frame
 _SEED = 0
-_TRAINING_FRAMES = 200_000  # frames to learn codewords from: 31 MB, 195 frames for each of 1,024 codewords
+_TRAINING_FRAMES = 200_000  # number of frames to learn codewords from: 31 MB, 195 frames for each of 1,024 codewords
 _MIN_FRAMES_PER_SONG = 50  # minimum frames per song; with more than 4,000 songs, a seeded sample of songs is used
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS = 300
@@ -57,7 +57,7 @@ class StoredArray:
 
 
 class StoredModel(Protocol):
-    """A stored model under validation; the headers of its encoder's arrays are already checked."""
+    """A stored model that is being validated; the headers of its encoder's arrays have already been checked."""
 
     lengths: dict[str, int]  # lengths, keyed by the names in StoredArray
 
@@ -115,11 +115,11 @@ class Encoder(Protocol):
 
     @property
     def blocks(self) -> list[slice]:
-        """Columns of each joined model; empty for an encoder of one kind of features."""
+        """Columns of each joined model; empty for an encoder that does not join models."""
         return []
 
     def own_keys(self) -> list[str]:
-        """Keys of the user's data in the library that this encoder reads."""
+        """Keys of the user data that this encoder reads from the library."""
         return []
 
     @classmethod
@@ -131,7 +131,7 @@ class Encoder(Protocol):
 
     @abstractmethod
     def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
-        """Return a feature reader, which accepts songs without data; do the work that all songs have in common."""
+        """Do the work that is common to all songs; return a feature reader, which also accepts songs without data."""
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
         """Compute features from frames, float32 (n_songs, n_features), if the encoder uses audio."""
@@ -158,7 +158,7 @@ def add_prefix(prefix: str, arrays: Arrays) -> Arrays:
 
 
 def strip_prefix(prefix: str, arrays: Arrays) -> Arrays:
-    """Return the arrays whose names have a prefix, without the prefix."""
+    """Return the arrays whose names start with a prefix, with the prefix removed."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
@@ -168,7 +168,7 @@ def has_features(features: Floats) -> BoolArray:
 
 
 def make_row_reader(ids: Int64Array, rows: Callable[[Any], Floats], width: int) -> ReadFeatures:
-    """Return a reader that calls `rows` with the positions of songs in `ids`; songs that are not there get NaN."""
+    """Return a reader that calls `rows` with the positions of songs in `ids`; other songs get NaN."""
     position_of = {song_id: position for position, song_id in enumerate(ids.tolist())}
 
     def read(songs: Sequence[Song]) -> Floats:
@@ -210,7 +210,7 @@ class SoundEncoder(FrameEncoder):
         return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        """Compute features; NaN for frames of feature version 2."""
+        """Compute features; they are NaN for frames of feature version 2."""
         songs = list(list_of_frames)
         features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
         for row, song in enumerate(songs):
@@ -264,9 +264,9 @@ class CodewordEncoder(FrameEncoder):
 
     @classmethod
     def fit_frames(cls, frames: Floats, n_codewords: int, tau: int, random_state: int | None) -> Self:
-        """Learn at most `n_codewords` codewords from frames; raises ModelError if there are fewer than `tau`."""
+        """Learn at most `n_codewords` codewords from frames; raises ModelError for fewer than `tau` frames."""
         if len(frames) < tau:
-            raise ModelError(f"{len(frames)} frames are too few for a codebook with tau={tau}. Add a longer song.")
+            raise ModelError(f"tau={tau} needs at least {tau} frames, but there are {len(frames)}. Add a longer song.")
         n_codewords = max(tau, codebook.suggest_n_codewords(len(frames), maximum=n_codewords))
         return cls(codebook.Codebook(n_codewords, tau=tau, random_state=random_state).fit(frames))
 
@@ -309,7 +309,7 @@ _MIXTURES = {
 def _sample_songs(
     library: Library, songs: Sequence[Song], progress: Progress
 ) -> tuple[list[Song], Iterator[Iterator[Floats]]]:
-    """Draw at most :data:`_SONGS_FOR_MIXTURES` songs, and return them and an iterator over their frames."""
+    """Sample at most :data:`_SONGS_FOR_MIXTURES` songs; return them and an iterator over their frames."""
     chosen = np.random.default_rng(_SEED).permutation(len(songs))[:_SONGS_FOR_MIXTURES]
     sample = [songs[i] for i in np.sort(chosen)]
 
@@ -400,7 +400,7 @@ class SemanticEncoder(FrameEncoder):
 
 @dataclass(frozen=True, slots=True)
 class TagEncoder(Encoder):
-    """Tags that people gave, one feature per tag; rows have unit length."""
+    """Tags assigned by people, one feature per tag; rows have unit length."""
 
     stored: ClassVar = {"tags": StoredArray(("f",), np.str_)}
 
@@ -418,7 +418,7 @@ class TagEncoder(Encoder):
         tagged = [song for song in songs if not known.isdisjoint(tag for tag, _ in tags.get(song.id, ()))]
         if not tagged:
             raise ModelError(
-                "no two songs in this library share a tag that people gave: import tags first (Library, Listening)."
+                "no two songs in this library share a tag assigned by people: import tags first (Library, Listening)."
             )
         return tagged, cls(tuple(common))
 

@@ -18,7 +18,7 @@ FILE_ENDING = ".musicsim"
 _MAX_ARRAYS = 512 << 20
 _MAX_BYTES = {"about.json": MAX_JSON, "model.json": MAX_JSON, "model.npz": _MAX_ARRAYS, "report.json": MAX_JSON}
 _REPORT = "report.json"
-_REMEDY = "Export it again with the same version of musicsim as this one, and import that file."
+_REMEDY = "Export it again with this version of musicsim, and import the new file."
 
 
 def save_model_file(library: Library, model_id: str, target: Path) -> None:
@@ -48,7 +48,7 @@ def read_model_file(source: Path, scratch: Path) -> tuple[str, SimilarityModel, 
         with open_archive(source, len(_MAX_BYTES)) as archive:
             names = set(archive.namelist())
             if not _MAX_BYTES.keys() - {_REPORT} <= names <= _MAX_BYTES.keys():
-                raise ValueError("its contents are not those of a model")
+                raise ValueError("it does not contain a model")
             for part in names:
                 unpack(archive, part, scratch / part, _MAX_BYTES[part])
         name = read_json_file(AboutFile, scratch / "about.json").name

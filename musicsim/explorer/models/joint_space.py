@@ -1,7 +1,7 @@
 """Several models as one space: each model's vectors are a block of columns, and all blocks have the same spread.
 
 A song may lack some blocks, for example if it is not tagged. Missing blocks are predicted linearly from the others, as
-if all vectors had one normal distribution. With the mean instead, all songs that lack a block would seem similar.
+if the joined vectors were normally distributed. If the mean were used, all songs that lack a block would seem similar.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
 from musicsim.library import Library, Song
 from musicsim.progress import Progress
 
-_RIDGE = 1e-6  # ridge as a multiple of the mean variance; without it, linearly dependent columns have no solution
+_RIDGE = 1e-6  # ridge as a multiple of the mean variance; without it, dependent columns make the system singular
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _part_reader(library: Library, part: encoders.Part, model_id: str, progress:
 def statistics(features: encoders.Floats) -> Float64Array:
     """Return the mean (first row) and the covariance for :func:`fill`, float64 (1 + d, d).
 
-    The covariance is that of songs without missing blocks, shrunk by the method of Ledoit and Wolf (Journal of
+    The covariance is estimated from songs without missing blocks, with the shrinkage of Ledoit and Wolf (Journal of
     Multivariate Analysis 2004). With fewer than two such songs, columns count as independent. Memory: 8 d^2 bytes.
     """
     X = np.asarray(features, dtype=np.float64)

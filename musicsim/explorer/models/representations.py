@@ -38,17 +38,17 @@ Axes: TypeAlias = tuple[Float64Array, Float64Array]  # mean of the mapped featur
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of a map that are fitted to the library."""
+    """Weights of a feature map, fitted to the library."""
 
     fit: Callable[[Floats], Float64Array]  # computes weights from the features of all songs
-    shape: tuple[str, ...]  # shape of the weights, in the form of StoredArray.shape
+    shape: tuple[str, ...]  # shape of the weights, in the same form as StoredArray.shape
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
     """One way to compare songs."""
 
-    description: str  # phrase for the features, for use in a sentence
+    description: str  # phrase that names the features in a sentence
     encoder: type[Encoder]
     map: Callable[[Floats, Float64Array | None], Floats]  # maps features, given weights, to the space of distances
     weights: Weights | None = None
@@ -57,7 +57,7 @@ class Representation:
     # fits axes to mapped features, given covariances within songs (or None) and the share of variance to keep; without
     # this function, PCA is used
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
-    is_built_in: bool = False  # only the program itself creates such models
+    is_built_in: bool = False  # users cannot create models of this representation
     needs_data: bool = False  # True if it needs imported data that the model's settings identify
     describe: Callable[[Library, ModelRecord], str] | None = None  # returns a line of text for a model's card
 
@@ -83,7 +83,7 @@ def weight_by_rarity(features: Floats, weights: Float64Array | None) -> Floats:
 def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance: float) -> Axes:
     """Fit axes of timbre and of fluctuation to features of a :class:`SoundEncoder`, (n_songs, n_features).
 
-    The mean squared distance between two songs is 1. `within` contains the covariances of song parts within songs, for
+    The mean squared distance between two songs is 1. `within` contains the covariances of parts within songs, for
     timbre and for fluctuation; `variance` is the share of variance to keep.
     """
     from scipy.linalg import block_diag
@@ -106,12 +106,12 @@ CORE = {
     SOUND: Representation(
         "timbre, how it changes, and rhythm", SoundEncoder, _keep, fit_axes=sound_axes, is_built_in=True
     ),
-    "ppk": Representation("codewords of its sound", CodewordEncoder, _take_root, is_unit=True),
+    "ppk": Representation("codewords of the sound", CodewordEncoder, _take_root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _keep),
     "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, weight_by_rarity, RARITY, is_unit=True),
     "gmm": Representation("mixtures of Gaussians", MixtureEncoder, _keep),
     "semantic": Representation("tags predicted from sound", SemanticEncoder, _take_root),
-    "tags": Representation("tags that people gave", TagEncoder, _keep, is_unit=True),
+    "tags": Representation("tags assigned by people", TagEncoder, _keep, is_unit=True),
     "harmony": Representation(
         "harmony, regardless of key",
         AspectEncoder,
@@ -121,14 +121,14 @@ CORE = {
     "rhythm": Representation("rhythm", AspectEncoder, lambda features, _: kernels.rhythm_map(features)),
     COMBINED: Representation("several models together", JointEncoder, fill, _STATISTICS, is_built_in=True),
 }
-"""The core's representations; thesis 5.4.3 compares the six that start with "ppk"."""
+"""The core's representations. Thesis 5.4.3 compares six of them, from "ppk" to "tags"."""
 CODEWORDS = tuple(name for name, kind in CORE.items() if kind.encoder is CodewordEncoder)
 """Representations whose features are histograms of codewords."""
 
 
 @cache
 def representations() -> Mapping[str, Representation]:
-    """Return all representations by name: those of the core, then those of extensions."""
+    """Return all representations, keyed by name: first the core's own, then those from extensions."""
     registry = dict(CORE)
     for added in load_hooks("representations"):
         registry |= added

@@ -1,4 +1,4 @@
-"""Schemas of the JSON files of a model, for writing and for reading untrusted files. Unknown fields are ignored."""
+"""Schemas of a model's JSON files, which may be untrusted. Unknown fields are ignored."""
 
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar

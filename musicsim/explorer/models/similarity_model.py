@@ -72,18 +72,18 @@ class SimilarityModel:
 
     `representation` is one of :func:`musicsim.explorer.models.representations.representations`. There are at most
     `n_codewords` codewords, fewer for a small library (:func:`musicsim.codebook.suggest_n_codewords`). Each frame
-    counts for `tau` of them. PCA keeps the share `variance` of the songs' variance. The seed `random_state` determines
-    the order of frames for the codebook, and other samples.
+    counts toward `tau` codewords. PCA keeps the share `variance` of the songs' variance. The seed `random_state`
+    determines the order of frames for the codebook, and other samples.
 
     `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features.
     `axes_` (n_axes, n_mapped) are the axes that the representation fits, or principal axes: orthogonal rows of equal
-    length, the identity below 50 songs. `metric_` (r, n_axes) is L of a learned metric. `local_` has one metric on the
-    vectors per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.
+    length. With fewer than 50 songs, they are the identity. `metric_` (r, n_axes) is L of a learned metric. `local_`
+    has one metric per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.
 
     The default representation follows thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), and the map of the
     probability product kernel (5.7). A square-root histogram is a unit vector, so ``1 - d^2 / 2`` is the kernel of two
     songs, except for the variance that PCA omits. Other representations and learned metrics are scaled to similar
-    distances. Memory: 4 kB per song while PCA is fitted (400 MB for 100,000).
+    distances. Memory: 4 kB per song while PCA is fitted (400 MB for 100,000 songs).
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class SimilarityModel:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
             return self
         if blocks := self.encoder_.blocks:
-            # principal axes would mix the joined models, but the pages show the weight of each
+            # principal axes would mix the joined models, but the pages show the weight of each model
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)
             self.axes_ = np.diag(column_scales(features, blocks))
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
@@ -172,7 +172,7 @@ class SimilarityModel:
 
     @property
     def n_dimensions(self) -> int:
-        """Number of columns of a vector."""
+        """Number of dimensions of a vector."""
         return len(self.axes_ if self.metric_ is None else self.metric_)
 
     @property
@@ -243,18 +243,18 @@ class SimilarityModel:
         """Read a model that :meth:`save` wrote; the files may be untrusted.
 
         Error messages begin with `called`, the folder by default, and end with `remedy`. Raises ModelError if no model
-        can be read; FeatureVersionError if its features or its format belong to a different version of musicsim.
+        can be read, and FeatureVersionError if its features or format are from a different version of musicsim.
         """
         return _read(Path(folder), called or str(folder), remedy, cls.from_arrays)
 
     @staticmethod
     def load_local(folder: str | Path) -> LocalMetrics | None:
-        """Read only the local metrics of a saved model, if any; faster than :meth:`load`, with the same errors."""
+        """Read only the local metrics of a saved model, or None; faster than :meth:`load`, with the same errors."""
         return _read(Path(folder), str(folder), _REFIT, lambda _, arrays: LocalMetrics.from_arrays(arrays))
 
     @classmethod
     def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
-        """Restore a model from its :meth:`describe` and validated :meth:`arrays`."""
+        """Restore a model from the results of :meth:`describe` and :meth:`arrays`, after validation."""
         model = cls(about.representation, about.n_codewords, about.tau, about.variance, about.random_state)
         model.n_songs_ = about.n_songs
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]

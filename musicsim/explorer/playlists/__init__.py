@@ -1,4 +1,4 @@
 """Playlists of a library: edges between its songs, fitted weights, generated playlists and their reasons.
 
-May use snapshot, search and models. Writes only the fitted weights, next to their model.
+This package may import snapshot, search and models. It stores only the fitted weights, next to their model.
 """

@@ -45,7 +45,7 @@ FAMILIES: dict[str, tuple[str, float]] = {
     "playlist": ("your playlists", 0.03),
     "uniform": ("random jumps", 0.05),
 }
-"""Label and default share of the weight of each family of edges."""
+"""Label of each family of edges, and its default share of the weight."""
 
 
 def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
@@ -59,7 +59,7 @@ def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
 
 
 def _tags(snapshot: Snapshot) -> list[list[str]]:
-    """Return each song's genre and tags, heaviest first, in lower case and in their most frequent spelling."""
+    """Return each song's genre and tags by descending weight, in lower case and in their most frequent spelling."""
     tags = snapshot.tags_of()
     lower = cache(str.lower)
     songs = list(zip(snapshot.row_ids.tolist(), snapshot.columns.genre.texts(), strict=True))
@@ -86,7 +86,7 @@ def _artists(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
-    """Return each song's album with its artist; None if fewer than `min_songs` songs have an album of that name."""
+    """Return each song's album with the album's artist; None for album titles with fewer than `min_songs` songs."""
     albums = snapshot.library.albums(min_songs)
     texts: list[str | None] = [None] * snapshot.n_indexed
     rows = np.array([row for row, i in enumerate(snapshot.row_ids.tolist()) if i in albums], dtype=np.int64)
@@ -98,7 +98,7 @@ def _albums(snapshot: Snapshot, min_songs: int) -> list[str | None]:
 
 
 def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> playlist.Hypergraph:
-    """Build the edges of every family; `own` adds the user's playlists, which a fit to playlists must not contain."""
+    """Build the edges of every family. `own` adds the user's playlists, which a fit must not use."""
     columns, n, plays = snapshot.columns, snapshot.n_indexed, play_counts(snapshot)
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
@@ -116,7 +116,7 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
         albums=_albums(snapshot, min_size),
         tags=_tags(snapshot),
         years=columns.year.tolist(),
-        familiarity=plays if 2 * np.count_nonzero(plays) > n else None,  # most songs without plays would be one edge
+        familiarity=plays if 2 * np.count_nonzero(plays) > n else None,  # otherwise one edge would contain most songs
         topics=[[t for t in line if t >= 0] for line in sources.topics.tolist()] if words else None,
         topic_words=words or None,
         playlists=_own_playlists(snapshot) if own else None,
@@ -137,10 +137,10 @@ def default_weights(names: Sequence[str]) -> Float64Array:
 
 
 class ClusterNames:
-    """Names of clusters: words for measures that differ from the library's, and the best-known artist.
+    """Names of clusters: words for the measures in which they differ from the library, and the best-known artist.
 
     The features of songs are read when a name is first needed. Without features or differences, the name is the artist
-    alone. The best-known artist has the most `plays` (n_indexed,), or else the most songs in the cluster.
+    alone. The best-known artist has the most `plays` (n_indexed,); the number of songs in the cluster breaks ties.
     """
 
     def __init__(self, snapshot: Snapshot, plays: Float64Array) -> None:
@@ -149,7 +149,7 @@ class ClusterNames:
         self._names: dict[tuple[str, str], str] = {}
 
     def name(self, family: str, value: str) -> str:
-        """Return the name of a cluster such as ``cluster-16``, ``12``; "" for other families and unknown clusters."""
+        """Return the name of a cluster, such as 12 of ``cluster-16``; "" for other families and unknown clusters."""
         kind, _, label = family.partition("-")
         labels = self._snapshot.clusters.get(label)
         if kind != "cluster" or labels is None or not value.isdigit():
@@ -176,7 +176,7 @@ class ClusterNames:
         if not len(library) or not len(cluster):
             return []
         mean, deviation = library.mean(axis=0), library.std(axis=0)
-        # if all songs are alike, the deviation is rounding error
+        # if all songs are alike, the deviation is only rounding error
         differs = (cluster.mean(axis=0) - mean) / np.where(deviation > 1e-6 * np.abs(mean), deviation, np.inf)
         order = [i for i in np.argsort(-np.abs(differs), kind="stable") if abs(differs[i]) >= _TYPICAL]
         return [_MEASURES[i][0 if differs[i] > 0 else 1] for i in order[:_MAX_WORDS]]

@@ -29,7 +29,7 @@ _MIN_WEIGHT = 1e-7  # smaller weights are not saved
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Playlists to fit on: rows of songs, and categories."""
+    """Playlists to fit on: the rows of their songs, and their categories."""
 
     rows: list[list[int]]
     categories: list[str | None]
@@ -119,7 +119,7 @@ def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
 def _evaluate(
     lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]
 ) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
-    """Return facts with the gain on a held-out quarter of the playlists, and the gains of each dialect."""
+    """Return facts, including the gain on a held-out quarter of the playlists, and the gains of each dialect."""
     if len(lists.rows) < _MIN_TO_JUDGE:
         return {"n_playlists": len(lists.rows), "n_judged": 0, "gain": None}, {}
     train, test = lists.split()
@@ -133,9 +133,9 @@ def _evaluate(
 
 
 def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
-    """Fit the walk of all playlists and the dialects.
+    """Fit the walk for all playlists, and the walks for the dialects.
 
-    `graph_of` builds edges, including some from the co-occurrence of songs in the given playlists. Such edges explain
+    `graph_of` builds edges, including some from the co-occurrence of songs in the given playlists. These edges explain
     the same playlists too well, so a fit on held-out playlists corrects the shares of the families.
     """
     fitted = _fit(graph_of(lists), lists)

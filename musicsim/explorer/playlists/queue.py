@@ -20,14 +20,14 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
 SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
-_BLOCK = 12  # songs of the walk that are generated at once
+_BLOCK = 12  # number of songs of the walk that are generated in one step
 _CALMER = 0.65  # after the first step, each step keeps this share of the calmer (or livelier) songs
 _MIN_LEFT = 12  # minimum number of songs that a step keeps
 
 
 @dataclass(frozen=True, slots=True)
 class QueueItem:
-    """A song of the queue, why it is there, and its similarity to the seed; None for songs of the walk."""
+    """A song of the queue, the reason why it is there, and its similarity to the seed (None for songs of the walk)."""
 
     song: Song
     reason: str = ""
@@ -46,13 +46,13 @@ class Heard:
 
 @dataclass(frozen=True, kw_only=True)
 class QueueRequest:
-    """The seed of a queue, and the conditions on its songs. Ids are ids of songs."""
+    """The seed of a queue, and the conditions on its songs. All ids are song ids."""
 
-    query: Query | None = None  # None for words alone
+    query: Query | None = None  # None if the seed consists of words only
     search: SearchRequest = field(default_factory=SearchRequest)  # filters, further examples, number of nearest songs
     thumbs: Thumbs = field(default_factory=Thumbs)
-    target: int | None = None  # the song to which the queue leads, instead of the nearest songs
-    calmer: int = 0  # number of steps towards calmer songs than the seed; negative for livelier ones
+    target: int | None = None  # the queue starts with a path to this song, instead of the nearest songs
+    calmer: int = 0  # number of steps toward calmer songs; negative for livelier ones
     surprise: float = SURPRISE
     pins: Mapping[int, int] = field(default_factory=dict)  # pinned songs, keyed by position from 0
     removed: frozenset[int] = frozenset()
@@ -103,7 +103,7 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
 
 
 def _nearest(snapshot: Snapshot, request: QueueRequest) -> list[QueueItem]:
-    """Return the songs nearest to the seed; the more surprise, the fewer."""
+    """Return the songs nearest to the seed; more surprise means fewer songs."""
     share = min(1.0, (1.0 - request.surprise) / (1.0 - SURPRISE))
     search = replace(request.search, k=max(1, round(share * request.search.k)))
     hits = find_requested(snapshot, request.query, search, request.thumbs, [*request.removed, *_seed_ids(request)])
@@ -148,7 +148,7 @@ def _narrow_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:
 
 
 def _arrange(snapshot: Snapshot, request: QueueRequest, drawn: Mapping[int, QueueItem]) -> list[QueueItem]:
-    """Return the heard songs, then the others, with pinned songs at their places."""
+    """Return the heard songs, then the others, with pinned songs in their places."""
     left_out = request.removed | set(request.thumbs.unfitting)
     fixed = [i for i in request.pins.values() if i not in left_out]
     heard_ids = [heard.song_id for heard in request.heard]

@@ -52,9 +52,9 @@ class Sources:
     """Labels of songs; -1 for songs without a label."""
 
     song_ids: Int64Array  # (n,)
-    company: Mapping[str, Int64Array]  # groups (n,) of songs that co-occur in playlists, keyed by their number
-    listeners: Mapping[str, Int64Array]  # groups (n,) of songs that the same people play, keyed by their number
-    neighbours: Int64Array  # (n, k): rows of the songs nearest by co-occurrence; k is 0 without enough playlists
+    company: Mapping[str, Int64Array]  # groups (n,) of songs that co-occur in playlists, keyed by group count
+    listeners: Mapping[str, Int64Array]  # groups (n,) of songs that the same people play, keyed by group count
+    neighbours: Int64Array  # (n, k): rows of the songs nearest by co-occurrence; k is 0 if there are too few playlists
     topics: Int64Array  # (n, 5): topics of the words, by decreasing weight
     topic_words: tuple[str, ...]  # the most typical words of each topic
     digest: str  # digest of the data from which the labels were learned
@@ -172,7 +172,7 @@ def _topics(
     n_with_words = int(np.count_nonzero(np.diff(words.indptr)))
     if n_with_words < MIN_WITH_WORDS:
         return topics, ()
-    progress("finding topics of words")
+    progress("finding topics in lyrics")
     n_topics = min(_N_TOPICS, n_with_words // 2)
     model = playlist.lyrics_topics(words, n_topics, random_state=SEED)
     for row, song_topics in enumerate(model.topics):

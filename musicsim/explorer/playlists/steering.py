@@ -22,36 +22,36 @@ from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _NEAR_LINE = 0.03  # share of the songs that count as near a line
 _MIN_NEAR = 8
-_NARROW, _FEW = 0.02, 2  # deviation for rising values: a share of the songs, or this many songs if that is more
+_NARROW, _FEW = 0.02, 2  # deviation for rising values: a share of the songs, or a number of songs if that is larger
 _FLOOR = 1e-4  # minimum weight of a song, so that the walk never gets stuck
 # Median rank of the next song, as a share of the library, at surprise 0 and 1. Artist spacing leaves some steps without
 # a near song, so 0.017 is needed to keep half of the steps within 0.02.
 _SMOOTH, _SURPRISING = 0.017, 0.25
 _MIN_EXPONENT, _MAX_EXPONENT = -3.0, 6.0  # range of the exponent for paced steps; the maximum is divided by the median
 _HALVINGS = 25
-_ROUNDING = 1e-6  # error of squared distances, as a share of the squared norms
+_ROUNDING = 1e-6  # rounding error of squared distances, as a share of the squared norms
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
 # Paced steps depend on shares of the library, so they are the same in a sample. A step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
-RESTS_S = 24 * 3600.0  # songs in a playlist saved within this time have less weight
+RESTS_S = 24 * 3600.0  # songs in playlists that were saved within this time have less weight
 _RESTED = 0.1  # weight of songs in recently saved playlists
 _MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surprise 0
-_AROUND = 0.5  # surprise of the steps from the songs of `like`, whose probabilities are weights
+_AROUND = 0.5  # surprise for steps from the songs of `like`; the step probabilities become song weights
 _MIN_AROUND = 0.02  # minimum weight of a song that is far from all songs of `like`
 _JUMPS_ABOVE = 0.5  # surprise above which random jumps are allowed
-_NEAR_S = 45.0  # difference in duration that is small enough
+_NEAR_S = 45.0  # acceptable difference in duration
 _SEVERAL = 5  # minimum number of songs to choose from, if possible
 
 
 def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
-    """Return the positions of rows of X in a playlist, first to last; gaps are proportional to their distances."""
+    """Return positions in a playlist for rows of X, first to last; the gaps are proportional to the rows' distances."""
     far = np.linalg.norm(np.diff(X[list(rows)].astype(np.float64), axis=0), axis=1)
     far = far if far.sum() > 0 else np.ones_like(far)
     shares = (length - 1) * far / far.sum()
     steps = np.maximum(np.floor(shares).astype(int), 1)
     while steps.sum() < length - 1:
         steps[np.argmax(shares - steps)] += 1
-    while steps.sum() > length - 1:  # each very short stretch was rounded up to one step
+    while steps.sum() > length - 1:  # very short stretches were each rounded up to one step
         steps[np.argmax(steps)] -= 1
     return [0, *np.cumsum(steps).tolist()]
 
@@ -60,9 +60,8 @@ def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing
     """Return a function from positions to song weights, which are large near the line between two fixed songs.
 
     A song at distance d from the position's point on the line has weight exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
-    the distance of the nearest song, and b is the distance of the k-th nearest, with k = 3% of the songs. In many
-    dimensions all distances are large, and only their differences matter. Positions that are not between fixed songs
-    have no weights.
+    the distance of the nearest song, and b is the distance of the k-th nearest song, where k is 3% of the songs. In
+    many dimensions all distances are large, and only their differences matter. Other positions have no weights.
     """
     places = sorted(fixed)
     squared_distances = _distances_from(X)
@@ -82,14 +81,14 @@ def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing
 
 
 def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
-    """Return weights for the songs between two fixed ones, so that neither the next step nor later ones are long.
+    """Return weights for the songs between two fixed ones that keep both the next step and later steps short.
 
     The cost of a song y after x is max(d(x, y), d(y, z) / (m - 1)), with m steps left to the fixed song z. This is the
-    longest step if all later steps are equal. The weights are those of :func:`weigh_along`, with costs as distances.
-    Songs that cost no more than a usual step have equal weights. Otherwise some steps would be needlessly short, and
-    the largest would be conspicuous. A usual step is the mean distance from fixed songs to their k-th nearest song, or
-    the largest distance to their nearest song if that is more. Positions that are not between fixed songs have no
-    weights.
+    longest step if all later steps are equal. The weights are as in :func:`weigh_along`, with costs instead of
+    distances. Songs that cost no more than a usual step have equal weights. Otherwise some steps would be needlessly
+    short, and the largest would be conspicuous. A usual step is the mean distance from fixed songs to their k-th
+    nearest song, or the largest distance to their nearest song if that is larger. Positions that are not between fixed
+    songs have no weights.
     """
     places = sorted(fixed)
     squared_distances = _distances_from(X)
@@ -120,7 +119,7 @@ def _n_near(n_songs: int) -> int:
 
 
 def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
-    """Return weights that fall with squared distance, to 1/e at the k-th nearest; None if all are equally near."""
+    """Return weights that fall with squared distance, to 1/e at the k-th nearest song; None if all are equally near."""
     squares = squares - squares.min()
     width = np.partition(squares, k)[k] or squares[squares > 0].min(initial=np.inf)
     return np.maximum(np.exp(-squares / width), _FLOOR) if 0 < width < np.inf else None
@@ -129,12 +128,13 @@ def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
 def weigh_rising(
     values: FloatingArray, allowed: BoolArray, length: int, first: int | None = None
 ) -> playlist.Weighing | None:
-    """Return song weights per position that make a value rise along a playlist; None if fewer than two songs have it.
+    """Return song weights per position that make a value rise along a playlist; None if fewer than two songs have one.
 
     Let r be the share of the allowed songs with a smaller value. A song has weight exp(-((r - t) / s)^2 / 2) at the
     position with target share t. The targets increase evenly over `length` positions, from 0 (or the share of the song
-    `first`) to 1. Every position thus has equally many songs to choose from. The deviation s is 0.02, or the share of
-    two songs if that is more. `values` (n_songs,) are nan if unknown; negate them for a falling playlist.
+    `first`) to 1. Every position therefore has about the same number of songs to choose from. The deviation s is 0.02,
+    or the share of two songs if that is larger. `values` (n_songs,) are nan if unknown; negate them for a falling
+    playlist.
     """
     known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
     if len(known) < 2:
@@ -154,12 +154,12 @@ def weigh_rising(
 
 
 def median_of(surprise: float) -> float:
-    """Return the share of nearest songs within which half of the steps end: 2% at surprise 0, 7% at 0.5, 25% at 1."""
+    """Return the median rank of the next song, as a share of the songs: 2% at surprise 0, 7% at 0.5, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
 
 
 class SoundRanks:
-    """Ranks of songs X by distance from one of them; `nearest` is the share of songs that count as near."""
+    """Ranks the songs X by distance from one of them; `nearest` is the share of songs that count as near."""
 
     def __init__(self, X: FloatingArray) -> None:
         self._X = X
@@ -195,8 +195,8 @@ def make_paced_steering(
 ) -> Callable[[int, int, Float64Array], Float64Array]:
     """Return steering for `PlaylistModel.generate` that makes `median` the median rank of the next song.
 
-    `shares` is :meth:`SoundRanks.shares`. The steering multiplies the probability of each song by exp(-x rank). Of all
-    distributions with the same mean rank, the result is the closest to the walk's own (by Kullback-Leibler divergence).
+    `shares` is :meth:`SoundRanks.shares`. The steering multiplies the probability of each song by exp(-x rank). Among
+    all distributions with the same mean rank, this is the closest to the walk's own (by Kullback-Leibler divergence).
     Bisection finds the exponent x. Its range ensures that the walk can choose from at least a few songs.
     """
 
@@ -217,7 +217,7 @@ def make_paced_steering(
 
 
 def find_allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray:
-    """Return a mask of the rows that pass the request's filters, without excluded songs and thumbs down."""
+    """Return a mask of the rows that pass the request's filters, except excluded songs and songs with thumbs down."""
     allowed = filter_rows(snapshot, request)
     if allowed is None:
         allowed = np.ones(snapshot.n_indexed, dtype=bool)
@@ -306,7 +306,7 @@ class Pool:
             path = {0 if request.first is not None else length - 1: stop for stop in stops}
         fixed = path | {place: self.number(i) for place, i in request.keep.items()}
         if not set(path.values()) <= set(fixed.values()):
-            notes.append("pinned songs are in the places of songs to pass through")
+            notes.append("pinned songs replace some of the songs to pass through")
         line = path if len(path) > 1 and self.uses_sound else {}
         weigh, steer = self._weighing(line, length, fixed.get(0), notes), self._steering(line)
         length = max(length, *(place + 1 for place in fixed), 1)
@@ -402,7 +402,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A position of a playlist, and a mask of the songs of a pool that may replace the song there, (n,)."""
+    """A position in a playlist, and a mask (n,) of the pool's songs that can replace the song at that position."""
 
     place: int
     songs: BoolArray
@@ -411,9 +411,9 @@ class Exchange:
 def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, gap_s: float) -> Exchange | None:
     """Return the one-song swap that brings a playlist closest to a duration, or None if it is close enough.
 
-    `songs` are numbers in the pool, `durations` (n,) are those of the pool, and `gap_s` seconds are missing. The last
-    position with several suitable songs is preferred, because each song depends on the songs before it. Positions that
-    the request fixes keep their songs.
+    `songs` are numbers in the pool, `durations` (n,) covers the whole pool, and `gap_s` is the missing time in seconds.
+    The last position with several suitable songs is preferred, because each song depends on the songs before it.
+    Positions that the request fixes keep their songs.
     """
     if abs(gap_s) <= _NEAR_S:
         return None
@@ -428,7 +428,7 @@ def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, ga
     fixed = {pool.number(i) for i in (*pool.request.stops, *pool.request.keep.values())}
     best: Exchange | None = None
     best_gap = abs(gap_s)
-    for spacing in (pool.request.spacing, 0):  # without spacing if nothing else comes close enough
+    for spacing in (pool.request.spacing, 0):  # drop the spacing if nothing else comes close enough
         for place in reversed([place for place, number in enumerate(numbers) if number not in fixed]):
             around = [*numbers[max(0, place - spacing) : place], *numbers[place + 1 : place + 1 + spacing]]
             gaps = np.abs(gap_s + durations[numbers[place]] - durations)

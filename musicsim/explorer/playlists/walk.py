@@ -34,8 +34,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
-_MAX_TRIES = 6  # playlist lengths to try for a given duration
-_MAX_EXCHANGES = 4  # songs to exchange for a given duration
+_MAX_TRIES = 6  # maximum number of playlist lengths to try for a given duration
+_MAX_EXCHANGES = 4  # maximum number of songs to swap for a given duration
 _TOLERANCE_S = 120.0
 _INAUDIBLE = {"audio", "era", "familiarity", "uniform"}  # families whose labels do not say why two songs sound alike
 
@@ -44,7 +44,7 @@ _INAUDIBLE = {"audio", "era", "familiarity", "uniform"}  # families whose labels
 class Edge:
     """A step from one song to the next, and its probability.
 
-    `reason` is what a listener can check, "" if nothing is known. `label` names the edge of the hypergraph.
+    `reason` is a fact that a listener can check, or "" if none is known. `label` names the edge of the hypergraph.
     """
 
     reason: str
@@ -75,10 +75,10 @@ class GeneratedPlaylist:
 class Dialect:
     """A kind of playlist with its own weights."""
 
-    name: str  # "" for the walk of all playlists
+    name: str  # "" for the walk for all playlists
     n_playlists: int  # number of playlists that the weights were fitted on
-    # relative gains over shuffling on held-out playlists, with its own weights and with those of all playlists; None if
-    # there were too few
+    # relative gains over shuffling on held-out playlists: with its own weights, and with the weights for all playlists;
+    # None if too few playlists were held out
     gain: float | None
     gain_global: float | None
 
@@ -87,8 +87,8 @@ class Walk:
     """Generate playlists from a snapshot, and explain their steps.
 
     `n_playlists` is the number of playlists that the weights were fitted on, 0 for the default weights. `n_judged` is
-    the number of held-out playlists. `dialects` starts with the walk of all playlists, if it was fitted; its dialects
-    follow, largest first.
+    the number of held-out playlists. `dialects` starts with the walk for all playlists, if it was fitted; the dialects
+    follow in descending order of size.
     """
 
     _uses_sound = True
@@ -131,7 +131,7 @@ class Walk:
             raise NotFoundError("the library has no songs for a playlist: add a folder first.")
         if dialect and dialect not in self._weights:
             known = ", ".join(f"“{d.name}”" for d in self.dialects if d.name) or "none"
-            raise NotFoundError(f"this library has no dialect “{dialect}”; its dialects: {known}.")
+            raise NotFoundError(f"this library does not have the dialect “{dialect}”. Its dialects: {known}.")
         return playlist.PlaylistModel(self._graph, weights=self._weights[dialect or ""])
 
     @cached_property
@@ -159,7 +159,7 @@ class Walk:
         return ClusterNames(self.snapshot, self._plays)
 
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
-        """Return families and shares of edges, largest first; conjunctions count for each, so the sum may exceed 1."""
+        """Return edge families by descending share. A conjunction counts for each family, so the sum may exceed 1."""
         shares = self._model(dialect).family_shares()
         return sorted(((FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
 
@@ -177,7 +177,7 @@ class Walk:
         return self._model(dialect).step_width(temperature_of(surprise))
 
     def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
-        """Generate a playlist; raises NotFoundError (no songs, unknown dialect), ValueError (conflicting positions)."""
+        """Generate a playlist; raises NotFoundError without songs or dialect, and ValueError if positions conflict."""
         model = self._model(request.dialect)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
@@ -223,7 +223,7 @@ class Walk:
     def explain(
         self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
     ) -> GeneratedPlaylist:
-        """Return songs with a reason per step: from `known`, keyed by id pairs, or else the likeliest reason."""
+        """Return songs with a reason per step: the one in `known`, keyed by id pairs, otherwise the likeliest."""
         model, known = self._model(dialect), known or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
         songs = self.snapshot.songs_at(rows)
@@ -249,13 +249,13 @@ class Walk:
         return Edge(audible or shared if self._uses_sound else label, step.probability, label)
 
     def _describe_audible(self, name: str) -> str:
-        """Describe an edge without years, popularity and numbers of groups, "" if nothing else is left."""
+        """Describe an edge without years, popularity and group numbers; return "" if nothing is left."""
         parts = [f"{family}:{value}" for family, value in playlist.name_parts(name)]
         audible = [part for part in parts if playlist.edge_families([part])[0][0] not in _INAUDIBLE]
         return playlist.describe_edge(" & ".join(audible), called=lambda *_: None) if audible else ""
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
-        """Return all edges from one song to another, likeliest first; all edges for similar sound are one reason."""
+        """Return all edges from one song to another, likeliest first; edges for similar sound count as one reason."""
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
         song, other = self.snapshot.songs_at(rows)
         sound = _label_sound(describe_pairs(self.snapshot, song, [other])[0])
@@ -270,7 +270,7 @@ class Walk:
 def _generate_minutes(
     pool: Pool, wanted_s: float, n_left: int, random_state: int | None
 ) -> tuple[playlist.Playlist, list[str]]:
-    """Generate with the number of songs that comes closest to a duration, then exchange songs to come closer."""
+    """Generate a playlist with the number of songs that comes closest to a duration, then swap songs to come closer."""
     request = pool.request
     durations = pool.snapshot.columns.duration_s[pool.rows]
 
@@ -287,7 +287,7 @@ def _generate_minutes(
         if len(generated.songs) < length:  # no more songs match
             break
         length = max(min_length, length + round((wanted_s - duration_of(generated)) / usual))
-        if length in tried:  # the length alternates, because songs may differ several times in duration
+        if length in tried:  # the length alternates, because some songs are several times as long as others
             short = max((n for n, (one, _) in tried.items() if duration_of(one) <= wanted_s), default=min_length)
             length = (short + min((n for n in tried if n > short), default=short)) // 2
     best, notes = min(tried.values(), key=lambda one: abs(duration_of(one[0]) - wanted_s))
@@ -299,7 +299,7 @@ def _generate_minutes(
         keep = {place: song_id for place, song_id in enumerate(ids) if place != exchange.place}
         one_free = replace(pool, request=replace(request, keep=keep), candidates=exchange.songs)
         exchanged, more_notes = one_free.generate(len(ids), len(ids), random_state)
-        if len(exchanged.songs) < len(ids):  # every candidate breaks a different condition
+        if len(exchanged.songs) < len(ids):  # every candidate violates another condition
             break
         best, notes = exchanged, list(dict.fromkeys([*notes, *more_notes]))
     if abs(duration_of(best) - wanted_s) > _TOLERANCE_S:
@@ -319,8 +319,8 @@ def _is_sound(name: str) -> bool:
 class ShuffleWalk(Walk):
     """A shuffle for comparison: every step is a random jump.
 
-    Filters, fixed songs and weights by plays apply. Everything that depends on the sound of songs is ignored: `like`,
-    dialect, surprise, the path between stops, and rising values.
+    Filters, fixed songs and weights by plays still apply. Everything that depends on the sound of songs is ignored:
+    `like`, dialect, surprise, the path between stops, and rising values.
     """
 
     _uses_sound = False

@@ -1,4 +1,4 @@
-"""Updates of a library: adding music, fitting models, training. Names are imported on first use."""
+"""Updates of a library: adding music, fitting models and training. Names are imported on first use."""
 
 import lazy_loader as lazy
 

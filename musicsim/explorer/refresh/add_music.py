@@ -1,6 +1,6 @@
 """Add music to a library, update its models, bring old songs up to date, and compose the demo collection.
 
-While music is added to a new library, a map is drawn early, and again whenever the library has doubled.
+While music is added to a new library, a map is drawn early, and again whenever the library has doubled in size.
 """
 
 import os
@@ -54,8 +54,8 @@ def add_and_refresh(
     n_workers: int | None = None,
     progress: Progress,
 ) -> AddReport:
-    """Add folders and files, then update the models; `retry` includes failed files, `anyway` short or silent ones."""
-    # a file that is retried may have been deleted
+    """Add folders and files, then update the models. `retry` adds failed files, `anyway` adds short or silent ones."""
+    # files that are retried may have been deleted
     options = {"retry": retry, "anyway": anyway, "absent_ok": retry or anyway, "n_workers": n_workers}
     return scan_and_refresh(library, sources, progress, **options)
 
@@ -63,7 +63,7 @@ def add_and_refresh(
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
-    """Scan the given folders again, by default all of the library; songs on an unplugged drive become missing."""
+    """Scan the given folders again, by default all folders; songs on an unplugged drive become missing."""
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
@@ -112,7 +112,7 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
 
 
 def delete_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> None:
-    """Delete uploads that are not songs, oldest first, until `max_bytes` remain; first wait until all are processed."""
+    """Delete uploads that are not songs, oldest first, until `max_bytes` remain. Process all uploads first."""
     folder = library.folder / _UPLOADS
     if not folder.is_dir():
         return
@@ -147,12 +147,12 @@ def demo_folder(library: Library) -> Path:
 
 
 def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
-    """Compose and add the demo collection with its listeners; returns False if canceled; calling again resumes."""
+    """Compose and add the demo collection with its listeners; returns False if canceled. Another call resumes."""
     progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library)
     folder.mkdir(parents=True, exist_ok=True)
-    library.files.add_roots([folder])  # first, because the pages recognize a demo library by it
+    library.files.add_roots([folder])  # add it first, because it shows the pages that this is a demo library
     known = {song.path for song in library.songs()}
     missing = [plan for plan in plans if folder / plan.relative_path not in known]
     n_done = len(plans) - len(missing)

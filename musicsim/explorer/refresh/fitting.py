@@ -49,8 +49,8 @@ def publish(
     """Write a fitted model with everything that depends on it, and return its id.
 
     `record` comes from :func:`new_record`. `fill` adds the vectors of songs after the model is registered. `report` has
-    JSON values for the model's card. `walk` also fits the playlist walk, and `activate` makes the model the one in use.
-    The model becomes visible in the last step. The caller holds the library's lock, and always calls
+    JSON values for the model's card. `walk` also fits the playlist walk, and `activate` makes the model active. The
+    model becomes visible in the last step. The caller must hold the library's lock, and must always call
     ``models.discard_unfinished`` afterwards.
     """
     folder = library.models.path(record.id)
@@ -76,7 +76,7 @@ class SongParts:
 
 
 def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> list[SongParts]:
-    """Return the parts of a seeded sample of songs of the current feature version; 70 MB for 1,000 songs."""
+    """Return the parts of a seeded sample of songs of the current feature version; they take 70 MB for 1,000 songs."""
     sample = np.sort(np.random.default_rng(SEED).permutation(len(songs))[:_MAX_SONGS]).tolist()
     hashes = (songs[i].content_hash for i in sample)
     parts: list[SongParts] = []
@@ -89,7 +89,7 @@ def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> l
 
 
 def parts_of(frames: SongFrames) -> SongParts:
-    """Return the parts of a song, whose length is :func:`part_length`."""
+    """Split a song into parts of length :func:`part_length`, and return their statistics."""
     timbre, length = part_gaussians(frames), part_length(len(frames))
     patterns = [frames.part(i * length, (i + 1) * length).mean_fluctuation for i in range(len(timbre))]
     return SongParts(timbre, np.array(patterns))
@@ -98,7 +98,7 @@ def parts_of(frames: SongFrames) -> SongParts:
 def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[SoundEncoder, list[Float64Array]]:
     """Return the encoder of the model Sound, and covariances within songs for timbre and for fluctuation.
 
-    `use_prior` adds musicsim's stored statistics of music, for small libraries. The covariances are arguments of
+    `use_prior` adds musicsim's stored statistics of music, for small libraries. Pass the covariances to
     :meth:`SimilarityModel.fit_space`.
     """
     prior = gaussians.load_prior().population if use_prior else None
@@ -171,7 +171,7 @@ def fit_codewords(library: Library, songs: Sequence[Song], progress: Progress) -
 
 
 def free_name(library: Library, wanted: str) -> str:
-    """Return `wanted`; add a number if a model has this name already, or will get it from a job."""
+    """Return `wanted`; add a number if a model already has this name, or if a job will create one with this name."""
     names = {record.name for record in library.models.all()}
     names |= {job.arguments.get("name", "") for job in jobs.active(library)}
     wanted = " ".join(wanted.split())[: MAX_NAME - 5] or "my model"

@@ -101,7 +101,7 @@ def learn_unlocked(library: Library, settings: LearningSettings, name: str, watc
 
 
 def _attempts(library: Library, settings: LearningSettings) -> Attempts:
-    """Return the attempts of the newest quick training with otherwise the same settings."""
+    """Return the attempts of the latest quick training whose other settings are the same."""
     quick = replace(settings, quick=True)
     for record in reversed(library.models.all() if not settings.quick else []):
         if record.kind == LEARNED_KIND and LearningSettings(**record.settings) == quick:

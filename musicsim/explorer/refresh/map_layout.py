@@ -1,7 +1,7 @@
 """The map: similar songs are close (t-SNE of the song vectors).
 
-In a large library, a sample of songs is laid out; the others are placed next to their nearest songs in the sample.
-openTSNE has no wheels for ARM Linux. If it is not installed, scikit-learn's t-SNE lays out the map, and new songs are
+In a large library, a sample of songs is laid out; others are placed next to their nearest songs in the sample. openTSNE
+does not provide wheels for ARM Linux. If it is not installed, scikit-learn's t-SNE lays out the map, and new songs are
 placed next to their nearest songs.
 """
 
@@ -26,7 +26,7 @@ BATCH = 20_000  # songs per block; with more songs than this, building a forest 
 
 
 def has_open_tsne() -> bool:
-    """Return whether openTSNE is installed; ``MUSICSIM_MAP=scikit-learn`` pretends that it is not."""
+    """Return whether openTSNE is installed and ``MUSICSIM_MAP`` is not ``scikit-learn``."""
     return os.environ.get("MUSICSIM_MAP") != "scikit-learn" and find_spec("openTSNE") is not None
 
 
@@ -39,8 +39,8 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
 
     `start` (n_songs, 2) is an earlier map of the same songs. The new map starts from it and is rotated so that songs
     move little. A start whose songs all have the same x is ignored. Fewer than 12 songs are placed along their two main
-    axes; more songs by t-SNE (15 s on one core for 5,000 songs). For more than :data:`MAX_LAID_OUT` songs, t-SNE places
-    a sample (5 minutes for a million songs).
+    axes. Otherwise, t-SNE places them (15 s on one core for 5,000 songs). For more than :data:`MAX_LAID_OUT` songs,
+    t-SNE places a sample (5 minutes for a million songs).
     """
     n = len(X)
     if n > MAX_LAID_OUT:
@@ -51,7 +51,7 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
         return places
     if not _is_enough_for_tsne(X):
         return _main_axes(X) if start is None else align(_main_axes(X), start)
-    if start is not None and np.ptp(start[:, 0]) == 0.0:  # t-SNE would divide the start by its width
+    if start is not None and np.ptp(start[:, 0]) == 0.0:  # t-SNE would divide by this width of 0
         start = None
     # t-SNE needs two main axes to start from
     columns = np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
@@ -96,7 +96,7 @@ def _sample(n: int, random_state: int) -> Int64Array:
 
 
 def _place_between(X: FloatingArray, places: FloatingArray, X_new: FloatingArray) -> Float32Array:
-    """Return weighted means of the places of the nearest songs, float32 (n_new, 2)."""
+    """Place songs at weighted means of the places of their nearest songs, float32 (n_new, 2)."""
     is_large = len(X_new) > BATCH
     index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_large else search.ExactIndex()).fit(X)
     result = np.empty((len(X_new), 2), np.float32)
@@ -125,7 +125,7 @@ def _main_axes(X: Float32Array) -> Float32Array:
 
 
 class _AffinitiesToNewSongs:
-    """Affinities of new songs to those on a map, X (n_songs, n_features), with the interface of openTSNE.
+    """Affinities of new songs to the songs X (n_songs, n_features) on a map, with the interface of openTSNE.
 
     openTSNE's own class also computes affinities within the map. They take 40 s for 20,000 songs, and a fixed map does
     not need them. Neighbors are exact here; openTSNE uses a forest for 1,000 songs or more.
@@ -175,7 +175,7 @@ class MapPlacer:
             )
 
     def place(self, X: Float32Array) -> Float32Array:
-        """Return places of new songs, float32 (n_new, 2), by t-SNE if possible, else next to the nearest songs."""
+        """Place new songs, float32 (n_new, 2), by t-SNE if possible, otherwise next to their nearest songs."""
         if not len(self._X) or not len(X):
             return np.zeros((len(X), 2), dtype=np.float32)
         if self._embedding is None:

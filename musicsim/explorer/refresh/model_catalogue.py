@@ -39,12 +39,12 @@ def stale_reason(library: Library, record: ModelRecord) -> str | None:
     if base is not None and base.kind == COMBINED_KIND:
         replaced = find_replaced_sources(library, base)
         if replaced:
-            return f"{', '.join(replaced)} has been replaced since the model was fitted"
+            return f"these models have been replaced since it was fitted: {', '.join(replaced)}"
     elif base is not None and base.is_retired:
         return "its base model has been replaced"
     n_songs = len(library.models.song_rows(record.features_of).rows)  # this number is known even if the files are lost
     if n_songs >= 2 * record.n_songs_fitted:
-        return f"it was fitted on {record.n_songs_fitted:,} songs, and there are {n_songs:,} now"
+        return f"it was fitted on {record.n_songs_fitted:,} songs, but there are {n_songs:,} now"
     return None
 
 
@@ -81,7 +81,7 @@ def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress
 
 
 def add_representation(library: Library, settings: RepresentationSettings, name: str, progress: Progress) -> str:
-    """Fit a new model of a chosen representation; return its id. Raises ModelError, FeatureVersionError."""
+    """Fit a new model of a chosen representation; return its id. Raises ModelError or FeatureVersionError."""
     with library.exclusive("making a model"):
         try:
             n_songs = len(library.songs())
@@ -95,7 +95,7 @@ def add_representation(library: Library, settings: RepresentationSettings, name:
 
 
 def import_model_file(library: Library, source: Path, progress: Progress) -> str:
-    """Import a model file from another library for all songs; return its id. Raises ModelError, FeatureVersionError."""
+    """Import a model file and apply it to all songs; return its id. Raises ModelError or FeatureVersionError."""
     with library.exclusive("importing a model"), scratch_of(library.folder).folder() as scratch:
         try:
             original_name, model, report = read_model_file(source, scratch)
@@ -112,7 +112,7 @@ def import_model_file(library: Library, source: Path, progress: Progress) -> str
                     problem = "no song in this library has the data that this model requires"
                     raise ModelError(f"{source.name}: {problem} ({model.kind.description}).")
                 if not (X.min() >= -_MAX_VECTOR and X.max() <= _MAX_VECTOR):  # comparisons with NaN are False
-                    raise ModelError(f"{source.name}: its numbers are inconsistent. Export the model again.")
+                    raise ModelError(f"{source.name}: the model computes invalid vectors. Export the model again.")
 
             return publish(library, model, record, fill=fill, report=report, progress=progress)
         finally:

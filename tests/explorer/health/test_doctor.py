@@ -98,7 +98,7 @@ def test_dangling_rows_are_counted(tiny_library):
         connection.close()
 
     with _open_again(tiny_library, damage) as library:
-        assert [f.words for f in found(library, PROBLEM)] == ["rows referring to missing rows: 1 in feedback"]
+        assert [f.words for f in found(library, PROBLEM)] == ["rows that refer to missing rows: 1 in feedback"]
 
 
 # --- arrays ---
@@ -218,7 +218,7 @@ def test_missing_files_and_interrupted_jobs_are_reported(tiny_library):
     listed = {f.what: f for f in found(tiny_library)}
     assert listed.keys() == {"files", "jobs"}
     assert listed["files"].names == ("/nowhere/gone.flac",)
-    assert listed["jobs"].words == "the last job, 1 (train), ended as interrupted"
+    assert listed["jobs"].words == "the last job, 1 (train), did not finish: interrupted"
     assert mend(tiny_library) == []
 
 
@@ -249,7 +249,7 @@ def test_exit_code_reports_remaining_problems(tiny_library):
     assert [f["what"] for f in said["findings"] if f["level"] == PROBLEM] == ["models"]
     assert said["done"] == []
     out, _ = run("doctor", "--fix", library=folder)
-    assert out.startswith("done     models, map and playlist walk were brought up to date\n")
+    assert out.startswith("done     the models, the map and the playlist walk were brought up to date\n")
 
 
 def test_read_only_library_is_examined_not_changed(tmp_path, built_library):

@@ -121,7 +121,7 @@ def test_explanation_includes_each_source_and_sound_parts(three_sources, tmp_pat
     three_sources.models.delete(three_sources.models.find("net").id)
     three_sources.models.activate(three_sources.models.find("tags").id)
     _, _, why = explain_result(take_snapshot(three_sources), one.id, other.id)
-    assert [part.words for part in why.parts] == ["tags that people gave"]
+    assert [part.words for part in why.parts] == ["tags assigned by people"]
 
 
 def test_new_songs_use_their_known_sources(three_sources, three_sources_folder, tmp_path):
