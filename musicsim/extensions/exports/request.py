@@ -17,7 +17,7 @@ class ExportKind:
 
 
 EXPORTS = {
-    "vectors": ExportKind("Vectors", "One vector per song, in the form the model compares."),
+    "vectors": ExportKind("Vectors", "The vectors that the model compares, one per song."),
     "histograms": ExportKind("Histograms", "Codeword histograms: the frequency of each codeword in each song."),
     "neighbours": ExportKind(
         "Neighbors",
