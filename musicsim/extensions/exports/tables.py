@@ -43,7 +43,7 @@ def _song_cells(snapshot: Snapshot, rows: Int64Array) -> list[Any]:
 
 
 def row_blocks(rows: Int64Array, size: int, progress: Progress, message: str) -> Iterator[Int64Array]:
-    """Yield rows in blocks, and release the file pages that were read for each block."""
+    """Yield rows in blocks, and release the memory of mapped files after each block."""
     for start in range(0, len(rows), size):
         progress(message, start, len(rows))
         yield rows[start : start + size]

@@ -38,7 +38,7 @@ class Judged:
 def judge(
     voters_of: Callable[[Int64Array], Voters], levels: Levels, known: Int64Array, n_votes: int, *, learned: bool
 ) -> Judged:
-    """Measure the accuracy of guesses, on held-out songs if the voters' codes are `learned` from the labels."""
+    """Measure the accuracy of guesses; use held-out songs if the voters' codes are `learned` from the labels."""
     rows = np.random.default_rng(_SEED).permutation(known)
     result = Judged({}, None, 0)
     for apart in (False, True):

@@ -4,7 +4,7 @@ The artists are split into five folds. The songs in a fold are queries that sear
 the ground truth depends on the artist or folder, there are three folds, and queries search only their own fold. Metric
 learning to rank is trained on the other folds, where C is chosen on held-out artists; the original vectors are kept if
 no C is significantly better. All rows use the same songs, queries and ground truth. The intervals of paired
-differences come from resampled artists.
+differences are computed by resampling artists.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _PAUSE_S = 0.5  # seconds to pause after an event, because events come in bursts
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Songs that were added to the queue, each with the reason for its step, and songs that MPD does not have."""
+    """Songs that were added to the queue, each with a reason, and songs that MPD does not have."""
 
     songs: tuple[tuple[Song, str], ...]
     unknown: tuple[Song, ...] = ()

@@ -164,7 +164,7 @@ class ServerSongs(Tables):
             yield server, replace(song, candidates=tuple(song.candidates)) if song.candidates else song
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
-        """Count the songs, the matched songs, and the songs whose match a person must choose, for each server."""
+        """Count each server's songs, its matched songs, and the songs whose match a person must choose."""
         s = server_songs.c
         n = sa.func.count
         query = sa.select(s.server, n(), n(s.song_id), n(s.candidates)).group_by(s.server).order_by(s.server)
