@@ -15,12 +15,12 @@ from musicsim.wording import count
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Import a file of vectors, and make a model called `name` that compares them by cosine; return its id."""
+    """Import a file of vectors, and make a model called `name` that compares them by cosine similarity."""
     return _add(library, EmbeddingStore(library).keep(file), name, progress)
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Run an ONNX model on a library's songs, and make a model from its vectors; the next run resumes a stopped run."""
+    """Run an ONNX model on a library's songs, and make a model from its vectors; resume an interrupted run."""
     with library.exclusive("running a model on the songs"):
         described = compute_vectors(library, onnx, progress)
     if not described.hashes:

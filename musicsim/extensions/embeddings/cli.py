@@ -24,10 +24,10 @@ def add_embedding(
     as_json: console.JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Make a model for searching and training from another program's vectors.
+    """Make a model from another program's vectors.
 
-    Songs are matched by id, by path (absolute, or in a folder of the library), or by the hash of their file.
-    The exit code is 3 if rows were left out or match no song in the library.
+    Songs are matched by id, by path (absolute, or relative to a library folder), or by the hash of their file.
+    The exit code is 3 if a row was left out or does not match a song in the library.
     """
     with console.open_library(library) as lib, console.progress_bar() as progress:
         source = file.expanduser().absolute()
@@ -47,7 +47,7 @@ def add_onnx(
     ] = "",
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Run an ONNX model on all songs, and make a model for searching and training from its vectors.
+    """Run an ONNX model on all songs, and make a model from the resulting vectors.
 
     After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector.
     """
@@ -75,6 +75,6 @@ def _show_added(name: str, about: AboutEmbedding, matched: Matched, *, as_json: 
         console.echo(describe_matches(about, matched))
         for problem in about.problems:
             console.warn("left out", problem)
-        console.echo(f"{name} was added; `musicsim models use {name!r}` activates it.")
+        console.echo(f"{name} was added. Activate it with `musicsim models use {name!r}`.")
     if matched.n_unmatched or about.problems:
         raise typer.Exit(console.SOME_FAILED)

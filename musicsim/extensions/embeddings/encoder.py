@@ -84,10 +84,8 @@ def _describe(library: Library, record: ModelRecord) -> str:
         about = EmbeddingStore(library).describe(record.settings["vectors"])
     except LibraryError as error:
         return f"{text}; {error}"
-    text += f"; {about.n_rows:,} vectors with {about.n_dimensions:,} dimensions were imported (cosine similarity)."
-    return f"{text} {about.note}".rstrip()
+    text += f"; {about.n_rows:,} vectors with {about.n_dimensions:,} dimensions were imported"
+    return f"{text} and are compared by cosine similarity. {about.note}".rstrip()
 
 
-REPRESENTATIONS = {
-    OWN: Representation("vectors of your own", VectorEncoder, _unit, needs_data=True, describe=_describe)
-}
+REPRESENTATIONS = {OWN: Representation("your own vectors", VectorEncoder, _unit, needs_data=True, describe=_describe)}

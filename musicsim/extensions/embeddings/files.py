@@ -5,8 +5,8 @@
   row for each song in the library, in ascending order of song ids;
 - ``.parquet``: a column `id`, `path` or `hash`, and either one column of lists of numbers or one column per dimension.
 
-Whole numbers are song ids. Text is a path or the hash of a file's bytes. Files are not trusted: nothing is unpickled,
-and declared sizes are checked before memory is allocated.
+Integers are song ids. Strings are paths, or hashes of a file's bytes. Files are not trusted: nothing is unpickled, and
+declared sizes are checked before memory is allocated.
 """
 
 import importlib
@@ -36,8 +36,8 @@ _NAMES = ("ids", "id", "song_ids", "song_id", "paths", "path", "files", "file", 
 MAX_NUMBERS = 2**29  # maximum number of values, 2 GB as float32: a million songs with 512 dimensions
 MAX_BYTES = 2**32  # maximum bytes per array: MAX_NUMBERS as float64
 _MAX_ROWS = 2**22
-_MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress slightly, decompression bombs a lot
-_ALWAYS_READ = 2**26  # bytes of memory that every file may take, even if it is small
+_MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress poorly, decompression bombs very well
+_ALWAYS_READ = 2**26  # bytes of memory that any file can use, even a small one
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
 _BATCH = 4_096  # number of rows that are read from a Parquet file at a time
@@ -48,7 +48,7 @@ _MAX_RUNS = 8  # maximum number of column ranges in a message
 class EmbeddingFile:
     names: list[int] | list[str] | None  # song ids, hashes or paths; None: all songs in ascending order of id
     vectors: Float32Array  # (n, d), finite and not 0
-    problems: tuple[str, ...]  # one sentence for each of the first 20 rows left out, and the number of others
+    problems: tuple[str, ...]  # one sentence for each of the first 20 skipped rows, then one that counts the others
     note: str = ""  # sentence about the columns that were used as names and numbers
 
 
@@ -107,19 +107,19 @@ def _check_header(stream: IO[bytes], n_bytes: int) -> None:
     header = read_header(stream, n_bytes)
     if header.size > MAX_NUMBERS or n_bytes > MAX_BYTES or (header.shape and header.shape[0] > _MAX_ROWS):
         limits = f"{_MAX_ROWS:,} rows, {MAX_NUMBERS:,} numbers or {MAX_BYTES / 2**30:g} GB"
-        raise ValueError(f"an array is larger than {limits}")
+        raise ValueError(f"an array has more than {limits}")
 
 
 def _check_ratio(n_bytes: int, path: Path) -> None:
     if n_bytes > max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size):
-        size = f"{n_bytes >> 20:,} MB, at least {_MAX_RATIO} times its size"
+        size = f"{n_bytes >> 20:,} MB, more than {_MAX_RATIO} times its size"
         raise ValueError(f"it would unpack to {size}; if it contains vectors, save them as .npy")
 
 
 def _check_in_process(path: Path) -> None:
-    """Read a table in a separate process first, because a damaged table can crash pyarrow; raise ValueError then."""
+    """Read a table in a separate process first; raise ValueError if the table is damaged and crashes pyarrow."""
     code = f"import pathlib, sys, {__name__} as files; files._read_parquet(pathlib.Path(sys.argv[1]))"
-    package = Path(__file__).parents[3]  # working folder from which a checkout can be imported
+    package = Path(__file__).parents[3]  # the child imports musicsim from here if this is a checkout
     command = [sys.executable, "-c", code, str(path.absolute())]
     if subprocess.run(command, cwd=package, capture_output=True, check=False).returncode < 0:
         raise ValueError("it is damaged and crashes the program that reads it")
@@ -160,14 +160,14 @@ def _read_parquet(path: Path) -> _Read:
     if len(widths) != 1:
         raise _length_error(widths)
     n_rows = sum(map(len, masks))
-    _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector take memory, too
+    _check_ratio(4 * n_rows * max(widths), path)  # rows without a vector also use memory
     rows = np.full((n_rows, *widths), np.nan, dtype=np.float32)
     end = 0
     for numbers, is_there in zip(values, masks, strict=True):
         start, end = end, end + len(is_there)
         if len(numbers):
             rows[start:end][is_there] = numbers
-    note = "" if lists else f"Song names are in the column {name_column}, numbers in {_format_runs(columns)}."
+    note = "" if lists else f"Song names are in column {name_column}, and vectors in {_format_runs(columns)}."
     return np.concatenate(names), rows, note
 
 
@@ -227,14 +227,14 @@ def _choose(names: Any, known: Sequence[str]) -> str:
         if name in spelling:
             return spelling[name]
     expected = f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}"
-    raise ValueError(f"it has no {expected}; it has {_format_runs(list(spelling)) or 'nothing'}")
+    raise ValueError(f"it must contain {expected}; it contains {_format_runs(list(spelling)) or 'nothing'}")
 
 
 def _check(label: str, names: npt.NDArray[Any] | None, vectors: npt.NDArray[Any], note: str) -> EmbeddingFile:
     if vectors.dtype.kind not in "fiu":
         raise LibraryError(f"{label}: the vectors have type {vectors.dtype}; they must be numbers.")
     if vectors.ndim != 2 or not vectors.size or vectors.shape[1] > MAX_WIDE or vectors.size > MAX_NUMBERS:
-        expected = f"(songs, dimensions), with at most {MAX_WIDE:,} dimensions and {MAX_NUMBERS:,} numbers in all"
+        expected = f"(songs, dimensions), with at most {MAX_WIDE:,} dimensions and {MAX_NUMBERS:,} numbers in total"
         raise LibraryError(f"{label}: the vectors have shape {vectors.shape}; it must be {expected}.")
     if names is not None and names.shape != vectors.shape[:1]:
         raise LibraryError(f"{label}: there are {len(vectors):,} vectors, but the names have shape {names.shape}.")
@@ -276,14 +276,14 @@ def _find_problems(rows: Float32Array, names: list[int] | list[str] | None) -> d
 
 
 def _check_names(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
-    """Return the names as whole numbers or strings; missing names become -1 or ""."""
+    """Return the names as integers or strings; missing names become -1 or ""."""
     if names.dtype.kind in "iu":
         return [int(name) for name in names.tolist()]
-    if names.dtype.kind == "f" and np.isfinite(names).any():  # numbers with gaps: some ids are missing
+    if names.dtype.kind == "f" and np.isfinite(names).any():  # some ids are missing
         return [int(name) if np.isfinite(name) and name == int(name) else -1 for name in names.tolist()]
     texts = [
         n.decode("utf-8", "surrogateescape") if isinstance(n, bytes) else "" if n is None else n for n in names.tolist()
     ]
     if any(not isinstance(text, str) or len(text) > _MAX_NAME for text in texts):
-        raise LibraryError(f"{label}: names must be whole numbers, or text of at most {_MAX_NAME:,} characters.")
+        raise LibraryError(f"{label}: names must be integers, or strings of at most {_MAX_NAME:,} characters.")
     return texts

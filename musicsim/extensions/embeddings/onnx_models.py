@@ -1,4 +1,4 @@
-"""Song vectors from an ONNX model for audio. The model is not trusted, so it runs in worker processes with limits.
+"""Song vectors from an ONNX model for audio. The model is not trusted, so worker processes run it with limits.
 
 A song's vector is the mean of the outputs for evenly spaced windows; a short song is padded with zeros. The model's
 only input is float32 of shape (batch, samples), (batch, 1, samples) or (samples,). The output has shape (batch, d) or
@@ -37,13 +37,13 @@ from musicsim.storage import writing_to
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
-MAX_SONG_S = 1_800.0  # maximum seconds of a song that are used; the rest is ignored
+MAX_SONG_S = 1_800.0  # maximum number of seconds used per song; the rest is ignored
 _MAX_BYTES = 2**31  # maximum size of an ONNX file, a limit of protobuf
 _SAMPLES_AT_ONCE = 2**20  # maximum number of samples in a batch
 _HASH_BYTES = 32
-_TIMES_ITS_SIZE = 4  # memory of a loaded model, relative to the size of its file
+_TIMES_ITS_SIZE = 4  # memory of a loaded model, as a multiple of its file size
 _SEED = 0
-_METHOD = 1  # increase this number when the same file and settings give different vectors
+_METHOD = 1  # increase this if a code change alters the vectors for the same file and settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class OnnxModel:
     path: Path
     sample_rate: int  # Hz
     window_s: float  # seconds of audio per input
-    output: str = ""  # name of the output with the vector; may be empty if there is only one output
+    output: str = ""  # name of the output that contains the vector; can be empty if there is only one output
     digest: str = ""  # hash of the file's bytes
 
     def __post_init__(self) -> None:
@@ -89,10 +89,10 @@ class Described:
 
 
 def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
-    """Run an ONNX model on the songs in a library; vectors are cached, so the next run can resume a stopped one."""
+    """Run an ONNX model on the songs in a library; vectors are cached, so that an interrupted run can be resumed."""
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
-            raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file of less than 2 GB.")
+            raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file smaller than 2 GB.")
         model = replace(model, digest=content_hash(model.path))
         n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
     except OSError as error:
@@ -131,7 +131,7 @@ def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
     elif isinstance(outcome, OverTimeError):
         reason = f"it took more than {limits.seconds:g} s per window and was stopped"
     elif isinstance(outcome, MemoryError):
-        reason = f"it needs more than {limits.memory_mb:,} MB of memory; raise the setting file_memory_mb"
+        reason = f"it needs more than {limits.memory_mb:,} MB of memory; increase the setting file_memory_mb"
     elif isinstance(outcome, LibraryError | ModelError):
         raise outcome
     elif isinstance(outcome, BaseException):
@@ -142,7 +142,7 @@ def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
 
 
 class _VectorCache:
-    """Vectors in an append-only file, found by the hash of a song's file; an incomplete last row is overwritten."""
+    """Vectors in an append-only file, keyed by the hash of each song's file; an incomplete last row is overwritten."""
 
     def __init__(self, path: Path, width: int) -> None:
         self._path = path
@@ -175,7 +175,7 @@ def n_dimensions(model: OnnxModel) -> int:
 
 
 def song_vector(model: OnnxModel, path: Path) -> Float32Array:
-    """Return the vector of a song, float32 (d,). Raises ModelError if the output is not finite, or only zeros."""
+    """Return the vector of a song, float32 (d,). Raises ModelError if it is not finite or contains only zeros."""
     sound = decode(resolve_address(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
     vector = _load(model).mean_vector(windows(sound.samples, model.n_samples))
     if not np.isfinite(vector).all() or not vector.any():
@@ -185,7 +185,7 @@ def song_vector(model: OnnxModel, path: Path) -> Float32Array:
 
 
 def windows(samples: Float32Array, length: int) -> Float32Array:
-    """Copy samples, (n,), into the smallest number of evenly spaced windows that cover them, (n_windows, length)."""
+    """Return the smallest set of evenly spaced windows that cover all samples, (n_windows, length)."""
     if len(samples) < length:
         samples = np.pad(samples, (0, length - len(samples)))
     starts = np.linspace(0, len(samples) - length, -(-len(samples) // length)).astype(np.int64)
@@ -206,7 +206,7 @@ class _Session:
             raise ModelError(f"{model.path.name} changed during the run. Start again.")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process per core
-        options.enable_cpu_mem_arena = False  # the arena would double the memory
+        options.enable_cpu_mem_arena = False  # the arena would double memory use
         options.log_severity_level = 4
         try:
             with tempfile.TemporaryDirectory(prefix="musicsim-") as empty_folder:
@@ -254,7 +254,9 @@ class _Session:
             return wanted
         if wanted or len(names) != 1:
             problem = f"it has no output named {wanted!r}" if wanted else f"it has {len(names)} outputs"
-            raise self._error(f"{problem}. Choose the output with the vector ({shorten_message(', '.join(names))})")
+            raise self._error(
+                f"{problem}. Choose the output that contains the vector ({shorten_message(', '.join(names))})"
+            )
         return names[0]
 
     def mean_vector(self, sound: Float32Array) -> Float32Array:

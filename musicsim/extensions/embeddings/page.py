@@ -48,7 +48,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         f"Embeddings as {', '.join(ENDINGS)}", type=[ending.lstrip(".") for ending in ENDINGS],
         key="models_vectors",
         help="A file with one vector per song, for example from a neural network, and each song's id, path or hash. "
-        "The vectors become a model for searching and training, alone or with other models.",
+        "The vectors become a model that you can search with, train, and combine with other models.",
     )  # fmt: skip
     if file is not None:
         st.button(

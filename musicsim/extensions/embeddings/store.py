@@ -1,4 +1,4 @@
-"""Imported song vectors: complete files, named by their hash, so that songs added later get their vectors, too."""
+"""Imported song vectors, including vectors for songs that are not in the library yet."""
 
 import hashlib
 import json
@@ -40,18 +40,18 @@ class Matched:
     rows: Int64Array  # (n,): row of each song's vector
     n_unmatched: int  # number of rows for songs that are not in the library
     unmatched: tuple[str, ...]  # names in the first 20 unmatched rows
-    n_double: int  # number of rows for songs that already have an earlier row
+    n_double: int  # number of rows for songs that an earlier row already matches
 
 
 class EmbeddingStore:
-    """The imported vectors in a library's ``embeddings`` folder, read as memory maps."""
+    """The imported vectors in a library's ``embeddings`` folder, which are memory-mapped."""
 
     def __init__(self, library: Library) -> None:
         self._library = library
         self.folder = library.folder / "embeddings"
 
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
-        """Import a file of vectors, all or nothing; a plain array needs one row for each song."""
+        """Import a file of vectors atomically; a plain array needs one row per song."""
         file = read_embedding(path)
         names: Sequence[int | str] | None = file.names
         vectors = file.vectors
@@ -71,7 +71,7 @@ class EmbeddingStore:
         self, names: Sequence[int | str], vectors: Float32Array, label: str, problems: tuple[str, ...] = (),
         note: str = "",
     ) -> AboutEmbedding:  # fmt: skip
-        """Save vectors, (n, d), finite and not 0, with unique names. Raises StorageError if the disk is full."""
+        """Save finite, nonzero vectors (n, d) under unique names. Raises StorageError if the disk is full."""
         names_json = json.dumps(list(names))
         digest = hashlib.blake2b(names_json.encode(), digest_size=16)
         digest.update(np.ascontiguousarray(vectors).data.cast("B"))
@@ -106,7 +106,7 @@ class EmbeddingStore:
             return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
 
     def vectors(self, key: str) -> Float32Array:
-        """Return the vectors as a memory map, float32 (n_rows, n_dimensions). Raises LibraryError if damaged."""
+        """Return the vectors as a float32 memory map (n_rows, n_dimensions). Raises LibraryError if it is damaged."""
         with self._find(key, "vectors.npy") as path:
             array: Float32Array = np.lib.format.open_memmap(path, mode="r")
             if array.ndim != 2 or array.dtype != np.float32:
@@ -133,7 +133,7 @@ class EmbeddingStore:
             raise LibraryError(f"the model's vectors are damaged ({key}/{name}). Import the file again.") from error
 
     def match(self, key: str) -> Matched:
-        """Match vectors to songs by id, by the hash of a file, or by path (absolute, or in a folder of the library)."""
+        """Match vectors to songs by id, by file hash, or by path (absolute, or relative to a library folder)."""
         names = self._names(key)
         song_ids = self._find_songs(names)
         row_of: dict[int, int] = {}

@@ -47,7 +47,7 @@ def export(
     model: str | None = None,
     progress: Progress = no_progress,
 ) -> Exported:
-    """Write one kind of export (see :data:`EXPORTS`), all or nothing; the file extension selects the format."""
+    """Write one kind of export (see :data:`EXPORTS`) atomically; the file extension selects the format."""
     target = target.expanduser().absolute()
     ending, endings = target.suffix.lower(), EXPORTS[kind].endings
     if ending not in endings:
@@ -99,7 +99,7 @@ def _write_mirex(snapshot: Snapshot, target: Path, request: ExportRequest, progr
 
 
 def _file_names(snapshot: Snapshot) -> Callable[[int], str]:
-    """Return a function that names the file of a row: by its path if the name is not unique. Takes 0.1 kB per song."""
+    """Return a function from row to file name, or to path if the name is not unique. Needs 0.1 kB per song."""
     parts, hashes = [], []
     for block in row_blocks(all_rows(snapshot), _MAX_ROWS, no_progress, ""):
         paths = [_one_line(path) for _, path in files_at(snapshot, block)]

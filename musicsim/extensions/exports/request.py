@@ -17,7 +17,7 @@ class ExportKind:
 
 
 EXPORTS = {
-    "vectors": ExportKind("Vectors", "One vector per song, in the form the model compares."),
+    "vectors": ExportKind("Vectors", "The vectors that the model compares, one per song."),
     "histograms": ExportKind("Histograms", "Codeword histograms: the frequency of each codeword in each song."),
     "neighbours": ExportKind(
         "Neighbors",
@@ -41,7 +41,7 @@ class ExportRequest:
     k: int | None = option(
         None,
         "Number of neighbors per song, in exports of neighbors and the map (0 exports a map without neighbors). "
-        "Default: 10; 100 in a MIREX distance list; 0 for a map of more than 100,000 songs.",
+        "The default is 10. It is 100 in a MIREX distance list, and 0 for a map of more than 100,000 songs.",
         flags=("--k", "-k"),
         min=0,
         max=1_000,

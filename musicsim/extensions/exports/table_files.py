@@ -1,7 +1,7 @@
 """Tables as Parquet, NPZ or CSV files, written in blocks of rows; only one block is in memory at a time.
 
 In Parquet, vectors are lists, and a column whose name contains a dot is a field of a struct. A CSV file has one column
-per dimension of a vector (``name_1``, ``name_2`` ...), and spreadsheets do not run its strings as formulas.
+per dimension of a vector (``name_1``, ``name_2`` ...), and escapes strings that spreadsheets would run as formulas.
 """
 
 import csv
@@ -32,19 +32,19 @@ class Column:
 
 
 Block = Sequence[npt.NDArray[Any] | Sequence[str | None]]
-"""Values of some rows, one entry per column: strings, numbers (n_rows,) or vectors (n_rows, width)."""
+"""A block of rows, one entry per column: strings, numbers (n_rows,) or vectors (n_rows, width)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns, and blocks of rows, which can be iterated over only once."""
+    """Columns and blocks of rows. The blocks can be iterated over only once."""
 
     columns: tuple[Column, ...]
     blocks: Iterable[Block]
 
 
 def write_table(target: Path, table: Table) -> int:
-    """Write a table, all or nothing, in the format of the file extension; return the number of rows."""
+    """Write a table atomically, in the format that the file extension selects; return the number of rows."""
     with atomic_path(target) as temporary:
         return _WRITERS[target.suffix.lower()](temporary, table)
 
@@ -100,7 +100,7 @@ def _write_csv(path: Path, table: Table) -> int:
 
 
 def _cells(column: Column, values: Any) -> list[list[Any]]:
-    """Return the cells of each row: protected strings, and numbers in their shortest exact form (empty for nan)."""
+    """Return the cells of each row: escaped strings, and numbers in their shortest exact form (empty for nan)."""
     if column.kind == TEXT:
         return [[protect_cell(value)] for value in values]
     numbers = np.asarray(values, dtype=column.kind)
@@ -129,7 +129,7 @@ def _write_npz(path: Path, table: Table) -> int:
 
 
 class _Spool:
-    """A column in a temporary file; the NPY header needs the number of rows and the length of the longest string."""
+    """A column in a temporary file, because the NPY header needs the number of rows and the maximum length."""
 
     def __init__(self, column: Column, file: IO[bytes]) -> None:
         self.column, self._file = column, file
@@ -161,7 +161,7 @@ class _Spool:
 
 
 def utf8(value: str | None) -> str:
-    """Return a string that UTF-8 can encode, because file names may contain any bytes."""
+    """Replace characters that UTF-8 cannot encode; file names can contain any bytes."""
     return (value or "").encode("utf-8", "replace").decode()
 
 

@@ -43,7 +43,7 @@ def _song_cells(snapshot: Snapshot, rows: Int64Array) -> list[Any]:
 
 
 def row_blocks(rows: Int64Array, size: int, progress: Progress, message: str) -> Iterator[Int64Array]:
-    """Yield rows in blocks, and release the file pages that were read for each block."""
+    """Yield rows in blocks, and release the memory of mapped files after each block."""
     for start in range(0, len(rows), size):
         progress(message, start, len(rows))
         yield rows[start : start + size]
@@ -59,7 +59,7 @@ def all_rows(snapshot: Snapshot) -> Int64Array:
 def neighbor_blocks(
     snapshot: Snapshot, rows: Int64Array, k: int, progress: Progress, message: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
-    """Yield blocks of rows, the rows of their `k` nearest other songs, and the Euclidean distances, (n_rows, k)."""
+    """Yield each block of rows with its `k` nearest other rows and their Euclidean distances, (n_rows, k)."""
     k = min(k, snapshot.n_indexed - 1)
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
     with_vectors = ((block, snapshot.vectors_at(block)) for block in blocks)
@@ -117,7 +117,7 @@ def _neighbors(snapshot: Snapshot, request: ExportRequest, progress: Progress) -
     k = min(_K if request.k is None else request.k, snapshot.n_indexed - 1)
     if k < 1:
         name = snapshot.library.name
-        raise NotFoundError(f"{name}: no neighbors to export. This needs at least two songs, and k must be at least 1.")
+        raise NotFoundError(f"{name}: exporting neighbors requires at least two songs, and k must be at least 1.")
     blocks = (
         (*_song_cells(snapshot, block), snapshot.row_ids[neighbors], distances)
         for block, neighbors, distances in neighbor_blocks(snapshot, rows, k, progress, "finding neighbors")

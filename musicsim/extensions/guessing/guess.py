@@ -1,4 +1,4 @@
-"""Guesses of missing labels by votes of the nearest labeled songs, level by level (WWW 2012, 3.5.1 and 3.5.3)."""
+"""Guesses of missing labels: the nearest labeled songs vote, level by level (WWW 2012, 3.5.1 and 3.5.3)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ _SEED = 0
 class Judged:
     """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
-    right: dict[int, float]  # maps the minimum number of votes to the share; only minimums that a guess reaches
+    right: dict[int, float]  # maps each minimum number of votes that a guess reaches to the share
     # share at the broadest level if songs by the same artist (for genres) or from the same album (for artists) do not
     # vote; None if there are no other voters
     right_apart: float | None
@@ -38,7 +38,7 @@ class Judged:
 def judge(
     voters_of: Callable[[Int64Array], Voters], levels: Levels, known: Int64Array, n_votes: int, *, learned: bool
 ) -> Judged:
-    """Measure the accuracy of guesses, on held-out songs if the voters' codes are `learned` from the labels."""
+    """Measure the accuracy of guesses; use held-out songs if the voters' codes are `learned` from the labels."""
     rows = np.random.default_rng(_SEED).permutation(known)
     result = Judged({}, None, 0)
     for apart in (False, True):
@@ -57,7 +57,7 @@ def judge(
 
 
 def _split(levels: Levels, rows: Int64Array, *, learned: bool, apart: bool) -> tuple[Int64Array, Int64Array]:
-    """Return the rows to evaluate and the rows that vote; with `learned`, a fifth of the rows does not vote."""
+    """Return the rows to evaluate and the rows that vote; with `learned`, a fifth of the rows do not vote."""
     if not learned:
         return rows[:_MAX_JUDGED], rows
     if not apart:
@@ -76,7 +76,7 @@ def _right(voters: Voters, judged: Int64Array, levels: Levels, n_votes: int) -> 
         codes, votes = elect(levels.codes[near])
         own = levels.codes[row][levels.codes[row] >= 0]
         for min_votes, is_right in outcomes.items():
-            # levels on which the song has no label cannot be evaluated
+            # levels at which the song has no label cannot be evaluated
             guess = codes[: sum(n >= min_votes for n in votes)][: len(own)]
             if guess:
                 is_right.append(guess == tuple(own[: len(guess)].tolist()))
@@ -94,7 +94,7 @@ def _right_apart(voters: Voters, judged: Int64Array, levels: Levels, n_votes: in
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The most frequent label among a song's nearest labeled songs, on levels from wide to narrow."""
+    """The most frequent label among a song's nearest labeled songs, at levels from broad to narrow."""
 
     song: Song
     names: tuple[str, ...]  # most frequent label at each level, among voters who agree at the broader levels
@@ -111,7 +111,7 @@ class Guess:
 @dataclass(frozen=True, slots=True)
 class Guesses:
     target: str
-    guesses: list[Guess]  # guesses, those with the most votes first
+    guesses: list[Guess]  # guesses, in descending order of votes
     judged: Judged
     n_known: int  # number of songs with a label
 
@@ -143,7 +143,7 @@ class Guesses:
         if judged.right_apart is None:
             return text
         group = {"genre": "by the same artist", "artist": "from the same album"}[self.target]
-        return f"{text} Without votes by songs {group}, {judged.right_apart:.0%} of all guesses are right."
+        return f"{text} Without votes from songs {group}, {judged.right_apart:.0%} of all guesses are right."
 
 
 def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) -> list[TagChange]:
@@ -155,8 +155,8 @@ def enter_guesses(library: Library, guesses: Iterable[Guess], min_votes: int) ->
 def guess_labels(snapshot: Snapshot, target: str = "genre", *, by: str = "vectors") -> Guesses:
     """Guess the label of every row without a label; songs without a row, such as duplicates, get no guess.
 
-    A guessed artist includes the album if voters agree on it. Codes are learned three times, in about 3 s each: once
-    for the guesses, and twice to measure their accuracy on held-out songs. At most 1,000 songs are used for that.
+    A guessed artist includes the album if voters agree on it. Codes are learned three times, in about 3 s each time:
+    once for the guesses, and twice to measure their accuracy on at most 1,000 held-out songs.
     """
     n_votes = N_VOTES[target]
     levels = LEVELS_OF[target](snapshot)

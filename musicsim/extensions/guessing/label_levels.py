@@ -1,4 +1,4 @@
-"""Song labels on levels from wide to narrow: genre and sub-genre, artist and album."""
+"""Song labels at levels from broad to narrow: genre and sub-genre, artist and album."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ _SEPARATOR = re.compile(r"\s*(?:::|[/\\>›»|;,])\s*")
 @dataclass(frozen=True, slots=True)
 class Levels:
     codes: Int64Array  # (n_songs, n_levels): indices into `names`; -1 from the first unknown level on
-    names: list[list[str]]  # names of the labels on each level
+    names: list[list[str]]  # names of the labels at each level
     tags: tuple[str, ...]  # tag that stores the labels of each level
     # (n_songs,): songs with the same number are similar for reasons other than the label, so a fair measurement
     # excludes their votes for each other
@@ -57,7 +57,7 @@ LEVELS_OF = {"genre": _genres, "artist": _albums}  # maps each target to the fun
 
 
 def _encode(paths: Sequence[Path], which: IntegerArray) -> tuple[Int64Array, list[list[str]]]:
-    """Return the codes of the paths at the indices `which` (-1: no path), and the codes' names on each level."""
+    """Return the codes of the paths at the indices `which` (-1: no path), and the names of the codes at each level."""
     places: list[dict[Path, int]] = [{} for _ in range(max(map(len, paths), default=1) or 1)]
     table = np.full((len(paths) + 1, len(places)), -1)  # the last row means "no path"
     for codes, path in zip(table, paths, strict=False):

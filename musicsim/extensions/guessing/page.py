@@ -111,7 +111,7 @@ def _draw_table(snapshot: Snapshot, target: str, result: Guesses, min_votes: int
         )  # fmt: skip
         table_download(f"guessed {target}s", lambda: _table(guesses, min_votes), f"{target}s_file")
         st.caption(
-            "Select rows to accept only these; without a selection, the button accepts all. The files do not change."
+            "Select rows to accept only those; without a selection, the button accepts all. The files do not change."
             if can_accept_all
             else f"Select rows to accept them. You can accept all of them together if at least {MIN_RIGHT:.0%} of "
             "guesses like these are right. The files do not change."

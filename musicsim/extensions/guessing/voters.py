@@ -25,7 +25,7 @@ class VectorVoters:
         self._is_labeled[rows] = True
 
     def nearest(self, rows: Int64Array, k: int) -> Iterator[Int64Array]:
-        """Yield at most k labeled rows for each row, nearest first, without the row itself."""
+        """Yield at most k labeled rows for each row, nearest first, excluding the row itself."""
         for block in _blocks(rows, QUERY_BLOCK):
             vectors = self._snapshot.vectors_at(block)
             _, neighbors = self._snapshot.index.query(vectors, k + 1, allowed=self._is_labeled)

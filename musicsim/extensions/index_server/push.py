@@ -41,7 +41,7 @@ def push(snapshot: Snapshot, progress: Progress = no_progress, *, exact: bool | 
 
     With `exact`, the server compares a query with all songs; otherwise it builds a graph (HNSW).
     """
-    refuse_visitors()  # musicsim's barrier for network access does not cover gRPC
+    refuse_visitors()  # musicsim's network guard does not cover gRPC
     remote = index.remote_of(snapshot)
     if remote is None or snapshot.record is None or not snapshot.n_indexed:
         return False
@@ -138,7 +138,7 @@ class Push:
                 ids += [operator.index(entry["id"]) for entry in batch]
                 digests += [operator.index(entry["digest"]) for entry in batch]
                 if len(ids) > max_entries:
-                    raise ValueError(f"more than {max_entries:,} songs. Drop the server's {self._collection}")
+                    raise ValueError(f"more than {max_entries:,} songs; drop the collection {self._collection}")
             entries.close()
             return np.array(ids, dtype=np.int64), np.array(digests, dtype=np.int64)
 
@@ -166,7 +166,7 @@ _lock = threading.Lock()
 
 
 def push_in_background(snapshot: Snapshot) -> None:
-    """Push on a separate thread; if more snapshots are given during a push, push the last of them afterwards."""
+    """Push on a separate thread; if new snapshots arrive during a push, push only the latest afterwards."""
     refuse_visitors()
     folder = snapshot.library.folder
     if index.remote_of(snapshot) is None:

@@ -40,14 +40,14 @@ _UNKNOWN = -1e30  # number that replaces nan, which Milvus does not accept
 _MAX_NUMBER = 1e29  # largest bound in a filter
 
 MAX_ROWS = 16_384  # maximum number of results that Milvus returns for one search
-MAX_LISTED = 10_000  # maximum number of names or ids in one expression, which then has 0.2 MB
+MAX_LISTED = 10_000  # maximum number of names or ids in one expression, about 0.2 MB
 SPARE = 16  # number of additional results, to replace songs that are filtered out on this machine
 WITHIN_S = 5.0
 MAX_ANSWER = 64 << 20  # bytes
 ASK_AGAIN_S = 30.0  # seconds to pause after the server did not respond
 LOOK_AGAIN_S = 3.0  # seconds to pause after the server did not have the songs
 
-_NO_CONNECTION = 2  # pymilvus' error code for a lost connection
+_NO_CONNECTION = 2  # pymilvus error code for a lost connection
 NAME_KEY = "machine.index_name"  # key under which the library stores its name on servers
 _SYNTAX = "MUSICSIM_INDEX must be milvus:http://host:19530 or milvus:/path/to/a/file.db"
 
@@ -67,14 +67,14 @@ class Server:
         self._lock = threading.Lock()
 
     def __str__(self) -> str:
-        shown = re.sub("^https?://([^/]*@)?", "", self.address)  # pages must show neither a link nor the password
+        shown = re.sub("^https?://([^/]*@)?", "", self.address)  # pages must not show a link or the password
         return "The index server" if is_public() else f"Milvus at {shown}"
 
     def ask(self, method: str, *args: Any, **options: Any) -> Any:
         return self.call(lambda client: getattr(client, method)(*args, **options))
 
     def call(self, request: Callable[[Any], T]) -> T:
-        """Call a function with pymilvus' client. Raises IndexServerError if the server fails or refuses the request."""
+        """Call a function with the pymilvus client. Raises IndexServerError if the server fails or refuses it."""
         with self._lock:
             if self._failure is not None and time.monotonic() < self._failure[0] + ASK_AGAIN_S:
                 raise self._fail(self._failure[1])
@@ -101,7 +101,7 @@ class Server:
             raise ValueError("a public demonstration cannot use Milvus Lite, which writes to its file")
         from pymilvus import MilvusClient
 
-        for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite"):  # this class reports their errors
+        for name in ("pymilvus", "pymilvus.milvus_client", "milvus_lite"):  # this class reports errors instead
             logging.getLogger(name).setLevel(logging.CRITICAL)
         _limit_lengths()
         address = os.path.expanduser(self.address) if is_file else self.address
@@ -192,13 +192,13 @@ class RemoteIndex:
         self.server, self._library, self._model_id = server, library, model_id
         self._rows, self._columns = rows, columns
         self._alias: str | None = None
-        self._checked: float | None = None  # time of the last check that did not find the songs, if any
+        self._checked: float | None = None  # time of the last check that did not find the songs, or None
         self._trouble: str | None = None
         self._is_ready = False
 
     @cached_property
     def values(self) -> dict[str, npt.NDArray[Any]]:
-        """Dict from name to column of the collection, each (n_rows,)."""
+        """Dict from each column name in the collection to its values, (n_rows,)."""
         labels: dict[str, Labels] = {name: getattr(self._columns, name) for name in NAMES}
         texts = {n: np.array([*map(_hash, c.names), 0], dtype=np.int64)[c.codes] for n, c in labels.items()}
         numbers = {name: getattr(self._columns, name).astype(np.float64) for name in NUMBERS}
@@ -206,7 +206,7 @@ class RemoteIndex:
 
     @cached_property
     def digests(self) -> Int64Array:
-        """Hashes of each row's vector and columns, int64 (n_rows,), not negative."""
+        """Non-negative hashes of each row's vector and columns, int64 (n_rows,)."""
         digest = _mix(self._rows.file_rows.view(np.uint64))
         for values in self.values.values():
             digest = _mix(digest ^ values.view(np.uint64))
@@ -228,7 +228,7 @@ class RemoteIndex:
     def nearest(
         self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
     ) -> Int64Array | None:
-        """Return the rows nearest to a vector; None if the server fails, lacks songs, or sends too few results."""
+        """Return the rows nearest to a vector; None if the server fails, is missing songs, or sends too few results."""
         n = min(k, len(self._rows.ids) if allowed is None else int(np.count_nonzero(allowed)))
         if n + SPARE > MAX_ROWS:
             return None

@@ -38,7 +38,7 @@ def send(
 ) -> None:
     """Send a generated or saved playlist to ListenBrainz.
 
-    Songs without a MusicBrainz id cannot be sent. If there are any, they are listed and the exit code is 3.
+    Songs without a MusicBrainz id cannot be sent. They are listed, and the exit code is then 3.
     """
     with console.open_library(library) as lib:
         playlist = load_or_generate(lib, request, saved, model)

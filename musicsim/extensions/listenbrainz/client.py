@@ -55,7 +55,7 @@ def send_playlist(library: Library, title: str, songs: Sequence[Song], *, public
     """Create a playlist on ListenBrainz; songs without a MusicBrainz id are left out, and file paths are not sent."""
     known = [song for song in songs if song.mb_recording_id]
     if not title.strip():
-        raise ServerError("the playlist has no name. Give it one, because ListenBrainz requires it.")
+        raise ServerError("the playlist has no name, but ListenBrainz requires one. Enter a name.")
     if not known:
         raise ServerError(
             "none of these songs has a MusicBrainz id, which ListenBrainz requires. Tag the files with Picard or "

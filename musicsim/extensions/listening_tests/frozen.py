@@ -24,7 +24,7 @@ class FileModel(BaseModel):
 
 class FrozenSong(FileModel):
     content_hash: Annotated[str, Field(pattern="^[0-9a-f]{1,128}$")]
-    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # stays the same if tags change; empty if unknown
+    sound_hash: Annotated[str, Field(pattern="^[0-9a-f]{0,128}$")]  # does not depend on tags; empty if unknown
     title: _Text
     artist: _Text
     start_s: Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -51,7 +51,7 @@ class ListeningTest(FileModel):
     max_failed_checks: _Index
     songs: Annotated[tuple[FrozenSong, ...], Field(strict=False, max_length=_MAX_SONGS)]
     pairs: Annotated[tuple[Pair, ...], Field(strict=False, min_length=1, max_length=_MAX_PAIRS)]
-    # orders of all pairs, given by their indices; they are assigned to listeners in turn
+    # orders of all pairs, as indices into `pairs`; assigned to listeners in turn
     orders: Annotated[
         tuple[Annotated[tuple[_Index, ...], Field(strict=False)], ...],
         Field(strict=False, min_length=1, max_length=MAX_LISTENERS),

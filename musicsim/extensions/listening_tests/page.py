@@ -48,7 +48,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         name = {test.id: plain(test.name) for test in tests.values()}
         chosen = st.selectbox("Test", list(tests), **_CHOSEN.widget(), format_func=name.__getitem__, width=420)
         _draw_test(library, tests[chosen])
-    # with a key for each number of tests, the form closes after a new test
+    # the key changes with the number of tests, so that the form closes after a test is added
     with st.expander(
         "New listening test", expanded=not tests, key=f"listening_form_{len(tests)}", icon=":material/add:"
     ):
@@ -136,7 +136,7 @@ def _draw_test(library: Library, test: store.KeptTest) -> None:
 
 
 def _draw_links(library: Library, test: store.KeptTest, results: Results) -> None:
-    """Show the links, closed once a listener has finished."""
+    """Show the links; collapse them once a listener has finished."""
     with st.expander("Links", icon=":material/link:", expanded=not any(one.counts for one in results.progress)):
         st.caption(
             "Send each link to one person. Anyone with the link can grade under this name, but cannot open other pages."

@@ -1,7 +1,7 @@
 """Make a listening test from the pooled results of several models for the same queries, without revealing the models.
 
 As in MIREX's Audio Music Similarity task, results by the query's artist are left out by default, and a song that
-several models find is graded once. A Williams square orders the queries, and balances positions and predecessors.
+several models find is graded once. A Williams square orders the queries to balance positions and predecessors.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 
 _MORE = 20  # number of additional results, because some songs may have no file
-_MAX_TRIES = 10  # number of candidates per query song, because some have too few results
+_MAX_TRIES = 10  # maximum number of candidates per query song; some candidates have too few results
 CONSENT = (
     "You will hear pairs of short excerpts and grade how similar they sound. The test takes about half an hour; you "
     "can continue later with the same link. We save your grades and your consent, with the time of each, under the "
@@ -45,14 +45,14 @@ class ListeningTestRequest:
         label="Results per model", min=1, max=5,
     )  # fmt: skip
     checks: int = option(
-        4, "Number of pairs of a song with itself. Listeners fail a check unless they grade it as very similar.",
+        4, "Number of pairs of identical songs. Listeners fail a check unless they grade it as very similar.",
         label="Attention checks", min=0, max=10,
     )  # fmt: skip
     failed_checks: int = option(
         1, "Listeners who fail more checks than this are ignored.", label="Failed checks allowed", min=0, max=10
     )
     same_artist: bool = option(False, "Allow results by the query song's artist.", label="Results by the same artist")
-    seconds: int = option(20, "Seconds to play of each song's most typical part.", label="Seconds", min=5, max=30)
+    seconds: int = option(20, "Seconds to play from each song's most typical part.", label="Seconds", min=5, max=30)
     consent: str = option(CONSENT, "Text that listeners must agree to before they begin.", label="Consent")
     seed: int = option(0, "Random seed for the query songs and their order.", label="Seed", min=0)
 

@@ -76,7 +76,7 @@ class Results:
     progress: tuple[Participation, ...]
     models: tuple[ModelGrades, ...]
     n_queries: int  # number of queries with scores for every model
-    ranks: "evaluation.RankComparison | None"  # None with fewer than two such queries
+    ranks: "evaluation.RankComparison | None"  # None if there are fewer than two such queries
     pairs: tuple[PairOfModels, ...]  # all pairs of models; empty without ranks
     by_category: "evaluation.Agreement"  # listeners' agreement on categories (ordinal)
     by_fine: "evaluation.Agreement"  # listeners' agreement on fine scores (interval)

@@ -79,7 +79,7 @@ async def _grade(request: Request) -> Response:
         content = json.loads(body)
         values = [content.get(name) for name in ("place", "category", "fine")] if isinstance(content, dict) else [None]
         if type(values[0]) is not int or any(value is not None and type(value) is not int for value in values):
-            raise ValueError("place, category and fine must be whole numbers")
+            raise ValueError("place, category and fine must be integers")
         return _open(request).grade(*values)
 
     return await run_in_threadpool(_respond, save)

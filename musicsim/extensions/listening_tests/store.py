@@ -97,7 +97,7 @@ class Grade:
 
 
 class ListeningTestStore(Tables):
-    """The tests in one library. Changes do not increase the library's revision: no other page shows tests."""
+    """The tests in one library. Changes do not increase the library's revision, because no other page shows tests."""
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
@@ -183,7 +183,7 @@ class ListeningTestStore(Tables):
         return [Grade(*row) for row in self._select_grades(_grades.c.listener_id == listener_id)]
 
     def _select_grades(self, condition: sa.ColumnElement[bool], *first: sa.ColumnElement[int]) -> Iterator[Any]:
-        """Yield rows of the columns `first` and the fields of :class:`Grade`, oldest first."""
+        """Yield rows with the columns `first` and the fields of :class:`Grade`, oldest first."""
         g = _grades.c
         query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(condition)
         return self._rows(query.order_by(g.graded_at, g.pair))

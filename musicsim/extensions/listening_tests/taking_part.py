@@ -1,6 +1,6 @@
-"""A listener's part in a listening test: consent, listen to pairs, grade them.
+"""A listener's part in a listening test: giving consent, listening to pairs and grading them.
 
-A public demonstration with ``--keep-answers`` saves the grades in one file per listener, for :func:`import_grades`.
+A public demonstration with ``--keep-answers`` saves the grades in one file per listener; see :func:`import_grades`.
 """
 
 import threading
@@ -102,7 +102,7 @@ class TakingPart:
         return self.state()
 
     def grade(self, place: int, category: int | None, fine: int | None) -> dict[str, Any]:
-        """Grade a pair, with None if a song cannot be played, and return the page's new data.
+        """Grade a pair, and return the page's new data; the grades are None if a song cannot be played.
 
         Raises NotFoundError if the listener has not reached the pair yet.
         """

@@ -40,7 +40,7 @@ class LyricEncoder(encoders.Encoder):
         songs = [song for song in songs if song.id in known]
         if not songs:
             raise ModelError(
-                "no words are shared by songs in this library: add lyrics to the files' tags, or `.lrc` files."
+                "the songs in this library do not share any words: add lyrics to the files' tags, or add `.lrc` files."
             )
         return songs, cls(tuple(table.vocabulary[i] for i in chosen.tolist()))
 
@@ -51,7 +51,7 @@ class LyricEncoder(encoders.Encoder):
         columns = [column.get(word, -1) for word in self.words]
 
         def rows(at: Any) -> encoders.Floats:
-            # the last column, of zeros, is for words that no song contains
+            # the last column contains zeros, for words that no song contains
             counts = np.zeros((len(at), len(column) + 1), dtype=np.float32)
             counts[:, :-1] = table.counts[at].toarray() if len(at) else 0.0
             return counts[:, columns]
@@ -71,5 +71,5 @@ class LyricEncoder(encoders.Encoder):
 
 
 REPRESENTATIONS = {
-    "lyrics": Representation("words of its lyrics", LyricEncoder, weight_by_rarity, RARITY, is_unit=True)
+    "lyrics": Representation("words in its lyrics", LyricEncoder, weight_by_rarity, RARITY, is_unit=True)
 }

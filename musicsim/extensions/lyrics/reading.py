@@ -19,7 +19,7 @@ _MAX_WORDS = 2_000  # maximum number of distinct words per song
 _MAX_WORD = 40  # maximum number of letters; anything longer is not a word
 _MAX_TEXT = 1 << 20  # maximum number of characters in the lyrics of a song
 _MAX_LRC = 1 << 20  # bytes
-BATCH, _BATCH_S = 256, 2.0  # maximum number of songs, and of seconds, per transaction
+BATCH, _BATCH_S = 256, 2.0  # maximum number of songs and seconds per transaction
 
 # "[00:12.34]" before a line, "<00:12.34>" before a word
 _TIME = re.compile(r"[\[<]\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?[\]>]")
@@ -48,7 +48,7 @@ def read_lyrics(library: Library, progress: Progress = no_progress) -> int:
 
 
 def read_words(path: Path) -> dict[str, int]:
-    """Count the words in the plain lyrics of a file, or else in its timed lyrics, or else in its ``.lrc`` file."""
+    """Count the words in a file's plain lyrics; without them, use its timed lyrics, then its ``.lrc`` file."""
     for text in read_lyric_tags(path):
         if words := count_words(text):
             return words

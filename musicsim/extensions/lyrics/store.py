@@ -57,7 +57,7 @@ class UnreadSong:
 class WordTable:
     """Word counts of many songs; a song takes 8 bytes per distinct word, about 1 kB in total."""
 
-    song_ids: Int64Array  # (n,): songs with words, ascending, including songs whose files are missing
+    song_ids: Int64Array  # (n,): ascending ids of songs with words; includes songs whose files are missing
     vocabulary: list[str]  # sorted
     counts: "sparse.csr_array"  # (n, n_words); a row is empty if the song has none of the words
 
@@ -72,7 +72,7 @@ class LyricsStore(Tables):
         lrc_times = _lrc_times(self._values(sa.select(f.folder).where(f.missing_since.is_(None)).distinct()))
         lrc_folders = json.dumps([schema.encode_path(folder) for folder in {path.parent for path in lrc_times}])
         with_lrc = sa.select(sa.func.json_each(lrc_folders).table_valued("value").c.value)
-        # first file by name of each song: SQLite takes the other columns from the row with min()
+        # each song's first file by name; SQLite takes the other columns from the row with min()
         first = (
             sa.select(f.song_id, sa.func.min(f.path, type_=schema.FilePath()).label("path"), f.folder, f.mtime_ns)
             .where(f.missing_since.is_(None))
@@ -126,7 +126,7 @@ class LyricsStore(Tables):
         return np.array(self._values(query), dtype=np.int64)
 
     def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
-        """Return all songs' word counts, without words in fewer than `min_songs` songs or in more than `max_share`."""
+        """Return all songs' word counts, except words in fewer than `min_songs` songs or a share above `max_share`."""
         from scipy import sparse
 
         columns: dict[str, int] = {}

@@ -23,7 +23,7 @@ from musicsim.progress import Progress, no_progress
 _RMS = 0.1  # target level of an excerpt, -20 dB, which leaves headroom for most music
 # Maximum peak of an excerpt. In a crossfade, two peaks add up to at most 0.85 (sqrt(2) * 0.6); codecs may overshoot.
 _PEAK = 0.6
-_MAX_GAIN = 8.0  # maximum gain, 18 dB; an excerpt that needs more is noise, or quiet on purpose
+_MAX_GAIN = 8.0  # maximum gain, 18 dB; an excerpt that needs more is noise or intentionally quiet
 _SHORTEST_S, _MAX_S = 1.0, 600.0
 _CHUNK = 1 << 16  # number of samples per call to the encoder
 
@@ -63,7 +63,7 @@ def render_mix(
     crossfade_s: float = 4.0,
     progress: Progress = no_progress,
 ) -> Mix:
-    """Write a mix of the most typical `seconds` (1 to 600) of each song; shorter songs are used whole.
+    """Write a mix of the most typical `seconds` (1 to 600) of each song; shorter songs are used in full.
 
     The extension of `target` selects the format (see :data:`MIX_ENDINGS`). Equal-power fades join the songs and end the
     mix. They take `crossfade_s` seconds (0 to `seconds` / 2), but at most half an excerpt. All excerpts get the same
@@ -143,7 +143,7 @@ def _read_excerpt(song: Song, seconds: float, rate: int) -> Float32Array:
 
 
 def _cut(blocks: Iterator[Block], start_s: float, seconds: float) -> Iterator[Block]:
-    """Yield the blocks in a time span. Earlier blocks have to be decoded as well; later blocks are not decoded."""
+    """Yield the blocks in a time span. Earlier blocks must also be decoded; later blocks are not."""
     at_s = 0.0
     for rate, block in blocks:
         first, last = (round((t - at_s) * rate) for t in (start_s, start_s + seconds))
@@ -203,7 +203,7 @@ class _Mixer:
 
 @contextlib.contextmanager
 def _open_writer(path: Path, form: _Format) -> Iterator[Callable[[Float32Array], None]]:
-    """Open an audio file for writing, and yield a function that encodes samples, (2, n); the block completes it."""
+    """Open an audio file, and yield a function that encodes samples (2, n); leaving the block completes the file."""
     import av
 
     with av.open(str(path.absolute()), "w") as container:

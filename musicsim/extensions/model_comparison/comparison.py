@@ -4,7 +4,7 @@ The artists are split into five folds. The songs in a fold are queries that sear
 the ground truth depends on the artist or folder, there are three folds, and queries search only their own fold. Metric
 learning to rank is trained on the other folds, where C is chosen on held-out artists; the original vectors are kept if
 no C is significantly better. All rows use the same songs, queries and ground truth. The intervals of paired
-differences come from resampled artists.
+differences are computed by resampling artists.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference between two rows on the same queries."""
+    """The difference between two rows of a comparison, on the same queries."""
 
     name: str
     other: str
@@ -132,7 +132,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     is_counted = np.isfinite(scores[native.name]["auc"])
     if not is_counted.any():
         raise ModelError(
-            f"according to {kind}, no held-out song has similar and dissimilar songs. Choose a different ground truth."
+            f"according to {kind}, no held-out song has both similar and dissimilar songs. Choose another ground truth."
         )
     artists = [group for group, counts in zip(groups, is_counted, strict=True) if counts]
     our, their = learned_on

@@ -99,7 +99,7 @@ def keep_filled(
     """Keep MPD's queue filled with the next songs of a playlist, until Ctrl-C.
 
     The command continues if MPD is restarted. It takes the options of a playlist, except the length. With --json, each
-    song is written as one object per line.
+    song is one object on its own line.
     """
 
     def report(sentence: str) -> None:

@@ -21,7 +21,7 @@ _PORT = 6600
 TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
 _MAX_QUIET_S = 60.0  # seconds without an event after which the client reconnects, because the connection may be dead
-_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # characters that cannot be sent in lines of UTF-8
+_NOT_SENT = re.compile("[\n\r\ud800-\udfff]")  # characters that a line of UTF-8 cannot contain
 _NOT_IN_TITLES = re.compile(r"[/\s\x00-\x1f\x7f]+")
 _MAX_LINE, _MAX_ANSWER = 1 << 16, 32 << 20  # maximum bytes per line and response; a queue of 16,000 songs takes 10 MB
 _MAX_LINES = 1_000_000  # maximum number of lines per response; python-mpd2 uses up to 200 bytes of memory per line
@@ -106,7 +106,7 @@ class MpdAddress:
 
 
 def is_in_environment() -> bool:
-    """Return True if the environment contains an address, which overrides the library's."""
+    """Return True if the environment contains an address, which overrides the library's address."""
     return bool(os.environ.get("MPD_HOST") or os.environ.get("MPD_PORT"))
 
 
@@ -127,7 +127,7 @@ def _file(library: Library) -> Path:
 
 
 def mpd_address(library: Library) -> MpdAddress:
-    """Return the address from the environment (in mpc's format), else the library's, else MPD's default."""
+    """Return the address from the environment (in mpc's format); otherwise the library's address or MPD's default."""
     if not is_in_environment():
         try:
             return MpdAddress(**json.loads(_file(library).read_text(encoding="utf-8")))
@@ -253,7 +253,7 @@ class Mpd:
         return [name for _, name in known], [song for song in songs if song.id not in ids]
 
     def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
-        """Append songs to the queue, or replace it; with `play`, start at the first. Return the songs not in MPD."""
+        """Append songs to the queue, or replace it; `play` starts the first one. Return the songs not in MPD."""
         names, unknown = self._split(songs)
         with self._translate_errors():
             n_before = 0 if replace else int(self._client.status()["playlistlength"])
@@ -295,7 +295,7 @@ class Mpd:
         return names, len(names) - 1 - playing
 
     def wait(self) -> None:
-        """Wait until the player or the queue changes, at most a minute."""
+        """Wait until the player or the queue changes, for at most a minute."""
         try:
             with self._translate_errors():
                 self._client.idle("player", "playlist")

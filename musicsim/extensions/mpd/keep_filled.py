@@ -19,7 +19,7 @@ _PAUSE_S = 0.5  # seconds to pause after an event, because events come in bursts
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Songs that were added to the queue, each with the reason for its step, and songs that MPD does not have."""
+    """Songs that were added to the queue, each with a reason, and songs that MPD does not have."""
 
     songs: tuple[tuple[Song, str], ...]
     unknown: tuple[Song, ...] = ()
@@ -28,7 +28,7 @@ class Appended:
 class QueueFiller:
     """Appends the walk's next songs to MPD's queue, up to `n_ahead` songs after the current song.
 
-    Before a repeat, there are at least `n_apart` other songs, or half of the library if that is less.
+    A song repeats only after `n_apart` other songs, or after half of the library if that is less.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class QueueFiller:
 def keep_filled(
     filler: QueueFiller, library: Library, address: MpdAddress, report: Callable[[str], None]
 ) -> Iterator[Appended]:
-    """Yield the appended songs after each change; `report` gets a sentence when MPD stops responding or is back."""
+    """Yield the appended songs after each change; `report` gets a sentence when MPD stops or resumes responding."""
     n_tries, was_there = 0, False
     while True:
         try:

@@ -62,7 +62,7 @@ def add(
     if api_key and send_password:
         raise typer.BadParameter("use --api-key or --send-password, not both.")
     if not (user or api_key):
-        raise typer.BadParameter("give a --user, or use --api-key.")
+        raise typer.BadParameter("use --user or --api-key.")
     prompt = "API key" if api_key else "Password"
     secret = os.environ.get(_SECRET) or typer.prompt(prompt, hide_input=True, err=True)
     sends = "key" if api_key else "password" if send_password else "token"
@@ -70,7 +70,7 @@ def add(
         connection = Connection(name, address, user, secret, sends, listening)  # type: ignore[arg-type]
         Subsonic(connection).ping()
         Connections(lib).put(connection)
-    _report({"server": name}, f"{name} is connected. `musicsim server sync` reads its songs.", as_json=as_json)
+    _report({"server": name}, f"{name} is connected. Read its songs with `musicsim server sync`.", as_json=as_json)
 
 
 def sync(
@@ -105,7 +105,7 @@ def sync(
         for synced, fetched in reports:
             console.echo(synced.summary + (f" · {fetched.n_added} fetched" if fetched else ""))
             if synced.n_ambiguous:
-                typer.echo("`musicsim server review` lists the songs that need your choice.")
+                typer.echo("`musicsim server review` lists the songs whose match you must choose.")
     if n_failed:
         raise typer.Exit(console.SOME_FAILED)
 
@@ -131,7 +131,7 @@ def list_servers(library: console.LibraryOption = None, as_json: console.JsonOpt
     if rows:
         console.show([name.replace("_", " ") for name in rows[0]], [row.values() for row in rows])
     else:
-        typer.echo("No music server is connected. `musicsim server add` connects one.")
+        typer.echo("No music server is connected. Connect one with `musicsim server add`.")
 
 
 def review(
@@ -141,7 +141,7 @@ def review(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """List server songs that match several songs in the library, or choose the match of one server song."""
+    """List server songs that match several songs in the library, or choose the match for one server song."""
     if name is not None and (server_id is None or song is None):
         raise typer.BadParameter("give a server, the id of a song on it, and the id of a song in the library.")
     with console.open_library(library) as lib:
@@ -189,7 +189,7 @@ def keep(
     name: NameArgument,
     playlist: Annotated[str, typer.Argument(help="Name of the playlist on the server.")],
     around_last: Annotated[
-        int, typer.Option(min=0, max=100, help="Base the playlist on this many songs last played on the server.")
+        int, typer.Option(min=0, max=100, help="Number of recently played songs to base the playlist on.")
     ] = 0,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
@@ -207,7 +207,7 @@ def refresh(
     as_json: console.JsonOption = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Sync servers, and regenerate the playlists that are kept filled on them. Run this command every night."""
+    """Sync servers, and regenerate the playlists that `server keep` wrote to them. Run this command every night."""
     refreshed, has_failed = [], False
     with _open(names, library) as (lib, connections):
         for connection in connections:
@@ -243,7 +243,7 @@ def delete(
 
 
 def remove(name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
-    """Disconnect a server; delete its password and its songs without a local file. The server does not change."""
+    """Disconnect a server; delete its password and its songs that have no local file. The server does not change."""
     with console.open_library(library) as lib:
         remove_server(lib, name)
     _report({"server": name}, f"{name} was removed.", as_json=as_json)

@@ -68,7 +68,7 @@ class Listing:
 
 
 class Subsonic:
-    """One server, as one of its users; `silence_s` limits pauses, and `answer_s` limits whole responses."""
+    """A client for one user of a server; `silence_s` limits pauses, and `answer_s` limits whole responses."""
 
     def __init__(self, connection: Connection, *, silence_s: float = _SILENCE_S, answer_s: float = _ANSWER_S) -> None:
         self.connection = connection
@@ -105,7 +105,7 @@ class Subsonic:
         return _digest([modified, scan.get("lastScan"), scan.get("count"), newest])
 
     def songs(self, progress: Callable[[int], None] | None = None) -> Listing:
-        """List all songs with an empty search, or else by album; `progress` gets the number of songs so far."""
+        """List all songs by an empty search, or by album if it finds none; `progress` gets the number of songs."""
         listing = self._list_songs(self._search_pages(), progress)
         return listing if listing.songs else self._list_songs(self._album_pages(), progress)
 
@@ -176,7 +176,7 @@ class Subsonic:
         return _songs(_entries(self.ask("getStarred2"), "starred2", "song"))
 
     def recent_albums(self) -> Iterator[list[ServerSong]]:
-        """Yield the songs of each album, the most recently played album first."""
+        """Yield the songs of each album, starting with the most recently played album."""
         for album_id, _ in self._list_albums("recent"):
             yield self.album(album_id)
 
@@ -225,7 +225,7 @@ class Subsonic:
                 raise self._error("stopped sending partway through a song")
 
     def sound(self, song_id: str, form: str, start: int, n_bytes: int) -> tuple[bytes, int]:
-        """Return up to `n_bytes` of a song from `start`, as `form` ("raw" or "mp3"), and the total number of bytes."""
+        """Return up to `n_bytes` of a song from byte `start`, in format `form` ("raw" or "mp3"), and its total size."""
         headers = {"Range": f"bytes={start}-{start + n_bytes - 1}"}
         with self._open("stream", {"id": song_id, "format": form}, headers) as response:
             sent_range = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))

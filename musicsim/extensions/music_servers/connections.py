@@ -40,7 +40,7 @@ class Connection:
         logs.hide(self.secret)
         object.__setattr__(self, "address", self.address.strip().rstrip("/").removesuffix("/rest"))
         if not _NAME.fullmatch(self.name):
-            raise LibraryError(f"{self.name!r}: server names have up to 60 letters, digits, spaces, periods, hyphens.")
+            raise LibraryError(f"{self.name!r}: use a name of up to 60 letters, digits, spaces, periods and hyphens.")
         if not _is_address(self.address):
             raise LibraryError(f"{self.address!r} is not a valid server address. Use the form https://HOST:PORT.")
         if self.sends not in get_args(Sends):

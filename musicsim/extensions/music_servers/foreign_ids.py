@@ -1,4 +1,4 @@
-"""Ids of songs and artists on music servers, for players in other programs."""
+"""Song and artist ids on music servers, as players in other programs send them."""
 
 from functools import lru_cache
 

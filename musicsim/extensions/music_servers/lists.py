@@ -23,7 +23,7 @@ AROUND_LAST = "around_last"
 
 _MAX_REASONS = 4
 _MAX_SEEDS = 3  # maximum number of titles in a comment
-_MAX_COMMENT = 500  # maximum number of characters in a comment; servers show no more
+_MAX_COMMENT = 500  # maximum number of characters in a comment; servers do not show more
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def encode_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, 
 
 
 def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
-    """Return a saved request and its `around_last`. Raises LibraryError if an option or value is not known."""
+    """Return a saved request and its `around_last`. Raises LibraryError if an option or value is unknown."""
     options, values = options_of(PlaylistRequest), dict(saved)
     around_last = values.pop(AROUND_LAST, 0)
     try:
@@ -108,7 +108,9 @@ def keep_filled(
     if around_last:
         seeds = snapshot.library.songs(list_last_played(snapshot.library, connection, around_last))
         if not seeds:
-            raise NotFoundError(f"{connection.name}: no song played there is in this library. Sync the server first.")
+            raise NotFoundError(
+                f"{connection.name}: the songs played there are not in this library. Sync the server first."
+            )
         request = replace(request, like=tuple(song.id for song in seeds))
     drawn = Walk(snapshot).generate(request, request.seed)
     ids = [song.id for song in drawn.songs]

@@ -18,7 +18,7 @@ from musicsim.wording import clock, count
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25
 _NONE = "None of them"
-_ROUND: Key[int] = Key("server_round", int, "number of connected servers: a change empties the password field")
+_ROUND: Key[int] = Key("server_round", int, "number of connections made; a change clears the password field")
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -72,7 +72,7 @@ def _draw_server(library: Library, connection: Connection, counts: tuple[int, in
                 ),
             )  # fmt: skip
             with st.popover("Remove", icon=":material/delete:", **off_if(busy, BUSY)):
-                st.write("Removes its songs without a local file from this library. Nothing changes on the server.")
+                st.write("Removes the connection and the songs without a local file. The server does not change.")
                 st.button(
                     "Remove server", type="primary", key=f"server_remove_{name}",
                     on_click=toast_errors()(remove), args=(library, name),

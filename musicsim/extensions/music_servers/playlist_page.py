@@ -57,9 +57,9 @@ def _draw_target(sending: Sending, servers: Mapping[str, Connection]) -> None:
     around = 0
     if is_kept:
         around = st.number_input(
-            "Number of songs last played on the server", 0, _MAX_AROUND, 0, key=f"playlist_around_{server}_{name}",
-            help="Base the playlist on the songs that were last played on the server, now and at each refresh. It will "
-            "differ from the playlist shown here; 0 sends the playlist as shown.",
+            "Recently played songs to use", 0, _MAX_AROUND, 0, key=f"playlist_around_{server}_{name}",
+            help="Base the playlist on the songs last played on the server, now and at each refresh. It will differ "
+            "from the playlist shown here. Enter 0 to send the playlist as shown.",
         )  # fmt: skip
     st.button(
         f"{'Update' if entry else 'Save'} “{plain(name)}” on {plain(server)}", icon=":material/cloud_upload:",

@@ -16,7 +16,7 @@ from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.library import Library, Song
 
 _log = logging.getLogger(__name__)
-_MAX_WHOLE = 256 << 20  # maximum size of a response in bytes if the request has no byte range; browsers send one
+_MAX_WHOLE = 256 << 20  # maximum bytes in a response to a request without a byte range; browsers send a range
 
 
 def songs_with_sound(library: Library, song_ids: Collection[int]) -> set[int]:

@@ -123,7 +123,7 @@ class ServerSongs(Tables):
         super().__init__(library.engine, library.write_unseen)
 
     def find_song(self, server_id: str) -> tuple[str, int] | None:
-        """Find the first server with an id, in any form, and the matching song in the library."""
+        """Return the first server that has an id, in any form, and the matching song in the library."""
         if not is_id(server_id):
             return None
         i, s = server_ids.c, server_songs.c
@@ -143,8 +143,8 @@ class ServerSongs(Tables):
         """Return a dict from song id to the server's id; by default, the first server with the song is used."""
         s = server_songs.c
         query = sa.select(s.song_id, s.id, s.server).where(s.song_id.in_(some_ids(song_ids)))
-        # In descending order, the last row of a song, which the dict keeps, contains the first server's first id. The
-        # server is not in the condition, because SQLite would then scan all songs on the server.
+        # The order is descending, because the dict keeps a song's last row: the first server's first id. The condition
+        # does not include the server, because SQLite would then scan all songs on the server.
         rows = self._rows(query.order_by(s.server.desc(), s.id.desc()))
         return {row.song_id: row.id for row in rows if server in (None, row.server)}
 
@@ -164,7 +164,7 @@ class ServerSongs(Tables):
             yield server, replace(song, candidates=tuple(song.candidates)) if song.candidates else song
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
-        """Count the songs, the matched songs, and the songs whose match a person must choose, for each server."""
+        """Count each server's songs, its matched songs, and the songs whose match a person must choose."""
         s = server_songs.c
         n = sa.func.count
         query = sa.select(s.server, n(), n(s.song_id), n(s.candidates)).group_by(s.server).order_by(s.server)
@@ -179,7 +179,7 @@ class ServerSongs(Tables):
             _put(connection, server, songs)
 
     def choose(self, server: str, server_id: str, song_id: int | None) -> None:
-        """Save a person's choice, a song or None. Raises NotFoundError if the server or library no longer has it."""
+        """Save the match that a person chose, or None. Raises NotFoundError if one of the songs no longer exists."""
         s = server_songs.c
         values = {"song_id": song_id, "how": _REFUSED if song_id is None else _CHOSEN, "candidates": None}
         try:
@@ -204,7 +204,7 @@ class ServerSongs(Tables):
         return {row.name: ServerList(*row) for row in self._rows(query)}
 
     def keep_list(self, server: str, name: str, list_id: str, request: Mapping[str, Any] | None) -> None:
-        """Save that a playlist was written to a server. Raises ValueError if `request` cannot be written as JSON."""
+        """Record that a playlist was written to a server. Raises ValueError if `request` cannot be written as JSON."""
         row = {"server": server, "name": name, "id": list_id, "request": check_details(request)}
         self._execute(server_lists.insert().prefix_with("OR REPLACE").values(**row, written_at=time.time()))
 

@@ -269,7 +269,7 @@ class SongFinder:
         return replace(song, candidates=tuple((near or ids)[:_MAX_CANDIDATES]))
 
     def _original(self, song_id: int) -> int:
-        """Return the first song of which a song is a duplicate, or the song itself."""
+        """Follow a chain of duplicates to the original song; return any other song itself."""
         while song_id in self._originals:
             song_id = self._originals[song_id]
         return song_id
@@ -290,7 +290,7 @@ def remove(library: Library, name: str) -> None:
 
 
 def list_last_played(library: Library, connection: Connection, n_songs: int) -> list[int]:
-    """Return the songs that were played last; if the server sends no plays, the songs on recently played albums."""
+    """Return the last played songs, or songs on recently played albums if the server does not report plays."""
     known = ServerSongs(library).read_songs(connection.name)
     played = [song for song in known.values() if song.plays and song.song_id is not None]
     played.sort(key=lambda song: (-(song.played_at or 0.0), -song.plays, song.id))
@@ -325,7 +325,7 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
         earlier = [e for e in library.listening.imports() if (e.name, e.format) == (name, FORMAT)]
         batch = rows.batch([FORMAT], name, connection.listener)
         if not rows.n_rows:
-            for entry in earlier:  # undo earlier imports if the server has no such data any longer
+            for entry in earlier:  # undo earlier imports if the server no longer has such data
                 library.listening.undo(entry.id)
         elif not any(entry.digest == batch.digest for entry in earlier):
             reports.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))

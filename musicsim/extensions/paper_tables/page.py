@@ -122,14 +122,14 @@ def _show_claims(claims: Sequence[paper_tables.Row]) -> None:
 
 
 def _split_claim(claim: paper_tables.Row) -> tuple[str, str]:
-    """Return the text of a claim without the paper's result, and that result; "" if the text does not contain it."""
+    """Split a claim into its text and the paper's result, which is "" if the text does not contain it."""
     words = str(claim["claim"])
     found = _OF_PAPER.search(words)
     return (words.replace(found[0], ""), found[1]) if found else (words, "")
 
 
 def _goal(claim: paper_tables.Row) -> str:
-    """Return the goal as “at least” or “at most” a number, which follows from the value and whether the claim holds."""
+    """Return the goal with “at least” or “at most”, depending on the value and whether the claim holds."""
     value, goal = claim["value"], claim["goal"]
     if isinstance(goal, bool) or not isinstance(value, int | float) or not isinstance(goal, int | float):
         return _text(goal)

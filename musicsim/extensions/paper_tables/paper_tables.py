@@ -105,7 +105,7 @@ def split_tables(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def order_columns(rows: Sequence[Row]) -> list[tuple[str, str | None]]:
-    """Return the columns in display order, each with its column of deviations; a paper's column follows ours."""
+    """Return (column, column of its deviations) pairs in display order; a paper's column follows ours."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     measure_of = {name: measure for name in names if (measure := _measure_of(name, names)) is not None}
     ours = [name for name in names if name not in measure_of and not name.startswith(PAPERS)]

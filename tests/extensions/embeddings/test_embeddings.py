@@ -159,9 +159,9 @@ def _hostile(kind, path):
     ("kind", "words"),
     [
         ("objects", "objects"), ("objects as names", "objects"), ("text", "must be numbers"),
-        ("one column", "must be (songs"), ("names of others", "names have shape"), ("no names", "has no 'ids'"),
+        ("one column", "must be (songs"), ("names of others", "names have shape"), ("no names", "must contain 'ids'"),
         ("nothing but NaN", "none of the 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
-        ("damaged", "it is damaged"), ("more than there is", "bytes cannot"), ("larger than is read", "is larger than"),
+        ("damaged", "it is damaged"), ("more than there is", "bytes cannot"), ("larger than is read", "has more than"),
     ],
 )  # fmt: skip
 def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, monkeypatch, kind, words):
@@ -180,7 +180,7 @@ def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, mo
     [
         ({"id": [1, 2], "vector": [[1.0], [1.0, 2.0]]}, "1, 2 dimensions"),
         ({"id": [1, 2], "title": ["a", "b"]}, "neither a column of lists"),
-        ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "has no 'ids'"),
+        ({"title": ["a", "b"], "vector": [[1.0], [2.0]]}, "must contain 'ids'"),
         ({"id": [1, 2], "vector": [None, [None]]}, "can be used"),
     ],
 )
@@ -400,7 +400,7 @@ def test_used_columns_are_reported(tiny_library, tmp_path):
     table.assign(path=paths, title="x", year=1999, tempo=120.0).to_parquet(tmp_path / "own.parquet")
     store = EmbeddingStore(tiny_library)
     about = store.keep(tmp_path / "own.parquet")
-    assert about.note == "Song names are in the column path, numbers in d0 to d4, year, tempo."
+    assert about.note == "Song names are in column path, and vectors in d0 to d4, year, tempo."
     assert store.describe(about.key) == about
     assert describe_matches(about, store.match(about.key)).endswith(f"for other songs. {about.note}")
     pd.DataFrame({"path": paths, "vector": list(vectors())}).to_parquet(tmp_path / "lists.parquet")

@@ -102,7 +102,7 @@ def refused(kind, folder):
         ("spectrograms", r"shape \(n, 1, 96, 64\); it must be .*\(batch, samples\)"),
         ("stereo", r"shape \(n, 2, 12000\); it must be"), ("whole numbers", r"its input is tensor\(int64\)"),
         ("other window", r"its input has 16,000 samples \(2 s at 8,000 Hz\), but a window of 1.5 s has 12,000"),
-        ("two outputs", r"it has 2 outputs\. Choose the output with the vector \(vectors, mean\)"),
+        ("two outputs", r"it has 2 outputs\. Choose the output that contains the vector \(vectors, mean\)"),
         ("no batch", r"its output one is \(2\); it must contain floats of shape \(batch, d\)"),
     ],
 )  # fmt: skip

@@ -71,7 +71,7 @@ def test_imported_vectors_become_model(three_sources):
     # the cosine up to a scale: with fewer than fifty songs, the space keeps all dimensions
     np.testing.assert_allclose(squared[0] * (squared[1].sum() / squared[0].sum()), squared[1], atol=1e-5)
     assert find_similar(seen, seen.songs_at([0])[0].id, 1)[0].song.genre == seen.songs_at([0])[0].genre
-    assert kind_words(record) == "vectors of your own (net.npz)"
+    assert kind_words(record) == "your own vectors (net.npz)"
     assert "20 of 24 songs have a vector; 21 vectors with 6 dimensions" in "\n".join(facts(three_sources, record, {}))
 
 

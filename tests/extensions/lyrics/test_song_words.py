@@ -51,7 +51,7 @@ def test_lyrics_model_finds_similar_songs_and_round_trips(twelve, tmp_path):
 
 
 def test_lyrics_model_requires_lyrics(twelve):
-    with pytest.raises(ModelError, match="no words are shared by songs in this library"):
+    with pytest.raises(ModelError, match="the songs in this library do not share any words"):
         add_representation(twelve, RepresentationSettings("lyrics"), "words", hush)
 
 
