@@ -14,21 +14,21 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> None:
 
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """Check that a value is a whole number from `least` to `most`."""
+    """Check that a value is an integer from `least` to `most`."""
     if not isinstance(value, Integral) or int(value) < least or (most is not None and int(value) > most):
-        until = "" if most is None else f" and at most {most}"
-        raise ValueError(f"{name}={value!r} should be a whole number, at least {least}{until}.")
+        limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"{name}={value!r} should be an integer {limits}.")
 
 
 def check_number(name: str, value: Any, least: float, most: float = np.inf) -> None:
     """Check that a value is a finite number from `least` to `most`."""
     if not (isinstance(value, Real) and least <= float(value) <= most and float(value) < np.inf):
-        until = f", at least {least:g}" if most == np.inf else f" from {least:g} to {most:g}"
-        raise ValueError(f"{name}={value!r} should be a number{until}.")
+        limits = f"of at least {least:g}" if most == np.inf else f"from {least:g} to {most:g}"
+        raise ValueError(f"{name}={value!r} should be a number {limits}.")
 
 
 def check_positive(name: str, value: Any, most: float = np.inf) -> None:
-    """Check that a value is a finite number above 0, at most `most`."""
+    """Check that a value is a finite number greater than 0 and at most `most`."""
     if not (isinstance(value, Real) and 0 < float(value) <= most and float(value) < np.inf):
-        until = "greater than 0" if most == np.inf else f"above 0, at most {most:g}"
-        raise ValueError(f"{name}={value!r} should be a number {until}.")
+        limits = "greater than 0" if most == np.inf else f"greater than 0 and at most {most:g}"
+        raise ValueError(f"{name}={value!r} should be a number {limits}.")

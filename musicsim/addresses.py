@@ -51,7 +51,7 @@ def strip_user(path: str) -> str:
 
 
 def strip_users(text: str) -> str:
-    """Remove the user names and passwords of all addresses in a string."""
+    """Remove user names and passwords from all addresses in a string."""
     return _USER_IN_TEXT.sub(_remove_user, text) if "@" in text else text
 
 
@@ -155,7 +155,7 @@ def _is_web(path: Path) -> bool:
 
 
 def _file_system(path: Path) -> tuple[Any, str]:
-    """Return fsspec's file system for an address, and the name of the file in that system."""
+    """Return the fsspec file system for an address, and the file's name in that file system."""
     if (reason := explain_refusal(path)) is not None:
         raise OSError(reason)
     match = _ADDRESS.fullmatch(os.fspath(path))
@@ -174,7 +174,7 @@ def _as_os_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # fsspec reports any failure of a web server as a missing file, with the failure as the cause
+        # fsspec reports every web server error as a missing file; the real error is its cause
         cause = error.__cause__ if isinstance(error, FileNotFoundError) and error.__cause__ else error
         text = str(cause)
         if isinstance(cause, OSError) and cause.errno is not None and strip_users(text) == text:
@@ -186,17 +186,17 @@ def _as_os_error(error: BaseException) -> OSError:
     status = getattr(error, "status", None)
     if status is not None and hasattr(error, "request_info"):
         kind = FileNotFoundError if status in (404, 410) else OSError
-        return kind(f"the server answers {status} {_short(getattr(error, 'message', ''))}")
+        return kind(f"the server responded with {status} {_short(getattr(error, 'message', ''))}")
     message = _short(error)
     if isinstance(error, TimeoutError):
-        return TimeoutError(message or "the server takes too long to answer")
+        return TimeoutError(message or "the server took too long to respond")
     if isinstance(error, FileNotFoundError):  # its message is only the address
         return FileNotFoundError("this file or folder does not exist")
     return OSError(message if isinstance(error, OSError) else f"{type(error).__name__}: {message}")
 
 
 def _short(error: object) -> str:
-    """Return another library's error on one line, without user names; its text may come from the server."""
+    """Return an error message as one line, without user names; the text may come from the server."""
     return strip_users(" ".join(str(error).split()))[:_MAX_REASON]
 
 

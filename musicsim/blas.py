@@ -41,7 +41,7 @@ class _Keeper:
 
 
 class _Nesting(threading.local):
-    """A thread's nesting depth of blocks, and its own limit."""
+    """Nesting depth of a thread's blocks, and the thread's own limit."""
 
     depth = 0
     limit: threadpool_limits
@@ -53,10 +53,10 @@ _nesting = _Nesting()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread in the whole process until the last such block ends.
+    """Limit BLAS to one thread in the whole process until the last of these blocks ends.
 
     If threadpoolctl limits overlap in two threads, each thread restores the other's limit when it ends; this function
-    avoids that. Entering takes about 15 ms, to look up the loaded libraries; a nested block is free.
+    avoids that. Entering a block takes about 15 ms to look up the loaded libraries, but a nested block takes no time.
     """
     if not _nesting.depth:
         _keeper.enter()

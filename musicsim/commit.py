@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-COMMIT_FILE = "_commit.txt"  # file in a wheel that was built in a checkout
+COMMIT_FILE = "_commit.txt"  # file in a wheel that was built from a checkout
 TIMEOUT_S = 10
 
 

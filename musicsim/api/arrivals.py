@@ -1,6 +1,6 @@
 """Request bodies, received completely before they are processed.
 
-A slow upload then takes up a socket and a temporary file, but does not block other requests.
+A slow upload therefore takes up only a socket and a temporary file, and does not block other requests.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive
 
 GRACE_S = 60.0
-LEAST_PER_S = 50_000  # bytes; most uplinks are faster, and a file of 20 MB may take seven minutes
+LEAST_PER_S = 50_000  # bytes; most uplinks are faster, and a 20 MB file can take seven minutes
 _IN_MEMORY = 1 << 17  # bytes per body; larger ones go to a temporary file
 _PART = 1 << 18  # bytes per read or write; a thread call per received chunk would take longer than writing it
 _RETRY_AFTER_S = 15
 
 
 class Refused(Exception):
-    """The server refuses a request with this response."""
+    """A request was refused; `response` is the response to send."""
 
     def __init__(self, status: int, message: str, wait_s: float = 0.0) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class TooManyFiles(Refused):
     """A file arrived while the server was busy with too many others."""
 
     def __init__(self) -> None:
-        super().__init__(503, "too many files are being sent.", _RETRY_AFTER_S)
+        super().__init__(503, "too many files are being uploaded.", _RETRY_AFTER_S)
 
 
 class Body:
@@ -46,7 +46,7 @@ class Body:
         self._is_finished = False
 
     async def receive(self) -> Message:
-        """Return the body in parts, then the later messages of the connection."""
+        """Return the next part of the body; after the last part, return later messages from the connection."""
         if self._is_finished:
             return await self._receive()
         data = await run_in_threadpool(self._file.read, _PART) if self._n_left else b""
@@ -56,7 +56,7 @@ class Body:
 
 
 class Arrivals:
-    """All request bodies that are arriving or waiting to be processed, `max_bytes` in total at most."""
+    """All request bodies that are arriving or waiting to be processed; their total size is at most `max_bytes`."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes, self._n_bytes = max_bytes, 0

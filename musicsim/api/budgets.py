@@ -1,6 +1,6 @@
 """Rate limits per client address.
 
-The address is that of the connection, or the one that a reverse proxy forwards. Only proxies in uvicorn's
+The address is the peer address of the connection, or the one that a reverse proxy forwards. Only proxies in uvicorn's
 ``FORWARDED_ALLOW_IPS`` (by default, this machine) are trusted; addresses from other senders are ignored.
 """
 
@@ -21,7 +21,7 @@ class Budget:
         self._left, self._since = most, time.monotonic()
 
     def wait_s(self, cost: float) -> float:
-        """Return the seconds until a cost is affordable, 0 if it is affordable now."""
+        """Return the seconds until a cost is affordable, or 0 if it is affordable now."""
         now = time.monotonic()
         self._left = min(self._most, self._left + (now - self._since) * self._per_s)
         self._since = now
@@ -52,7 +52,7 @@ def address_of(scope: Scope) -> str:
 
 
 def network_of(host: str) -> str:
-    """Return an IPv4 address unchanged, and an IPv6 address as its /64 network, which one household shares."""
+    """Return an IPv4 address unchanged, and an IPv6 address as its /64 network (usually one household)."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -35,7 +35,7 @@ def _ip(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def _normalize(host: str) -> str:
-    """Return a host name in lower case, or an IP address in its shortest form (an IPv4-mapped one as IPv4)."""
+    """Return a host name in lower case, or an IP address in its shortest form (IPv4 if it is IPv4-mapped)."""
     ip = _ip(host)
     return str(getattr(ip, "ipv4_mapped", None) or ip) if ip else host.lower()
 
@@ -64,7 +64,7 @@ def read_allowed_hosts() -> frozenset[str]:
         parsed = _parse_host(f"[{name}]" if _ip(name) and ":" in name else name)
         if parsed is None or parsed[1] is not None:
             raise AddressError(
-                f"{name!r} is not a host name or address: write it like music.example, without http:// and port."
+                f"{name!r} is not a host name or address: write it like music.example, without http:// or a port."
             )
         hosts.add(parsed[0])
     return frozenset(hosts)
@@ -73,9 +73,9 @@ def read_allowed_hosts() -> frozenset[str]:
 class Guard:
     """ASGI middleware that refuses requests to other hosts with 421, and requests from other pages with 403.
 
-    It adds headers to every response: only pages of the app may frame it, browsers must not guess its type, and other
-    sites get no referrer. `names` are host names of the app, in addition to loopback names and the connection's IP
-    address. Pages at these hosts may have any scheme and port, because those of a reverse proxy may differ.
+    It adds headers to responses: only the app's own pages can embed them, browsers do not guess their types, and other
+    sites receive no referrer. `names` are host names of the app, in addition to loopback names and the connection's IP
+    address. Pages at these hosts can have any scheme and port, because a reverse proxy may use different ones.
     """
 
     def __init__(self, app: ASGIApp, names: Iterable[str] = ()) -> None:
@@ -131,7 +131,7 @@ class Guard:
 
 
 def _take_host_of_page(scope: Scope) -> Scope:
-    """Replace a WebSocket's host with that of its origin: Streamlit compares them, and a proxy may change the host."""
+    """Replace a WebSocket's host with its origin's host: Streamlit compares them, and a proxy may change the host."""
     origin = Headers(scope=scope).get("origin", "") if scope["type"] == "websocket" else ""
     match = _ORIGIN.fullmatch(origin)
     if match is None:

@@ -42,8 +42,8 @@ T = TypeVar("T")
 _AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
 _MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15
-_UPLOAD_NAME = "the file that was sent"  # name of an upload in messages
-_MAX_UNWRITTEN = 1 << 20  # bytes; chunks have 64 kB, and a thread call per chunk would take longer than writing it
+_UPLOAD_NAME = "the uploaded file"  # name of an upload in messages
+_MAX_UNWRITTEN = 1 << 20  # bytes; chunks are 64 kB, and a thread call per chunk would take longer than writing it
 _Model = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
 
 
@@ -137,9 +137,9 @@ def similar(song_id: int, search: _Search, library: str | None = None, model: _M
 @router.get("/similar")
 @visitor_may
 def similar_to_several(search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
-    """Find the songs most similar to several songs (repeat `like`), and less similar to others (`unlike`).
+    """Find songs that are similar to several songs (repeat `like`) but not to others (`unlike`).
 
-    With `words` alone, the results are the songs that match them, without a similarity.
+    With `words` alone, the results are the songs that match the words, and they have no similarity.
     """
     if not search.like and not search.words:
         raise HTTPException(422, "give songs with `like`, or a description with `words`.")
@@ -169,8 +169,8 @@ async def similar_to_file(
     """Find the songs most similar to the audio file in the body, sent as `application/octet-stream` or its own type.
 
     The maximum size is 200 MB, or 20 MB in a public demonstration. The `Musicsim-Notes` header contains notes about the
-    file, for example if it is longer than the analyzed minutes. Files are processed in the order of arrival. If too
-    many are waiting, the status is 503, with a `Retry-After` header.
+    file, for example, that only its first minutes were analyzed. Files are processed in order of arrival. If too many
+    are waiting, the status is 503, with a `Retry-After` header.
     """
     media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if not media_type.startswith(_AUDIO_TYPES):
@@ -182,9 +182,9 @@ async def similar_to_file(
     with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
         file = folder / "upload"
         await _write_body(request, file)
-        # only files that have arrived take a slot, so that slow senders do not block others
+        # only files that have arrived completely take a slot, so that slow uploads do not block others
         if not upload_slots.acquire(blocking=False):
-            message = f"{_MAX_UPLOADS} files are already waiting: send yours again later."
+            message = f"{_MAX_UPLOADS} files are already waiting: try again later."
             raise _Refusal(503, message, {"Retry-After": str(_RETRY_AFTER_S)})
         try:
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
@@ -237,7 +237,7 @@ def playlist(
     library: str | None = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
-    """Generate a playlist through `through` and near `like`, with a reason per transition, null if none is known."""
+    """Generate a playlist through `through` and near `like`, with a reason for each transition (null if unknown)."""
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
     return [render_song(song) | {"reason": reason} for song, reason in zip(drawn.songs, drawn.reasons, strict=True)]
 

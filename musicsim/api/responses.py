@@ -31,7 +31,7 @@ def filter_routes(routes: Sequence[BaseRoute]) -> list[BaseRoute]:
 
 
 def parse_range(request: Request) -> tuple[int, int] | None:
-    """Return the first requested byte and the end (exclusive), or None without a range."""
+    """Return the first requested byte and the end (exclusive), or None if no range is requested."""
     match = _RANGE.fullmatch(request.headers.get("Range", ""))
     if match is None:
         return None
@@ -51,7 +51,7 @@ def respond_with_sound(data: bytes, span: tuple[int, int] | None, n_bytes: int, 
 
 
 def is_known(request: Request, tag: str) -> bool:
-    """Return whether the browser has the content with an ETag, which a compressing proxy may have made a weak one."""
+    """Return whether the browser already has the content with this ETag, which a proxy may have made weak."""
     known = request.headers.get("If-None-Match", "").split(",")
     return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
 

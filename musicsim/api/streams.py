@@ -2,7 +2,7 @@
 
 With every click, a page requests a rerun of its script. Until the rerun starts, Streamlit stores only the last request,
 and a second click on the same component replaces the first click. Therefore, this module holds each request until the
-script has processed the clicks of the previous one. It joins waiting requests if no click is lost.
+script has processed the clicks of the previous one. It merges waiting requests if no click would be lost.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from musicsim.api.budgets import Budget, Budgets
 RERUNS, RERUNS_PER_S = 60.0, 3.0
 # per address: sixty visitors in a lecture hall click 15 times per second
 RERUNS_OF_ALL, RERUNS_OF_ALL_FULL_IN_S = 600.0, 30.0
-# messages that are read, because joining requests also takes time
+# limits on messages from a page, because merging requests also takes time
 MESSAGES, _MESSAGES_PER_S = 1_000.0, 500.0
 MESSAGES_OF_ALL, _MESSAGES_OF_ALL_FULL_IN_S = 4_000.0, 4.0
 _BYTES_PER_MESSAGE = 10_000  # a larger message counts as several
 MAX_HELD, _MAX_HELD_BYTES = 64, 256_000
 MAX_RUNS = 16  # simultaneous runs per address; its other pages wait in a queue
 RUN_S = 2.0  # a longer run, such as one that waits for a file, gives up its turn
-TAKEN_S = 2.0  # if a request has not started by then, its part of the page no longer exists
+TAKEN_S = 2.0  # if a request has not started a run by then, its part of the page no longer exists
 _UNTIL_WOKEN_S = 3600.0
 CLICK_S = 1.0  # time for a run to process clicks before the next request may interrupt it
 
@@ -64,16 +64,16 @@ class Dialect(NamedTuple):
     rerun_of: Callable[[bytes], Rerun | None] = lambda message: None
     """Parse a request for a rerun; return None for other messages."""
     filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER)
-    """Return a message to a page, without private parts, and the event that it reports."""
+    """Return a message to a page without data that pages must not see, and the event that it reports."""
 
 
 class _Turns:
     def __init__(self) -> None:
         self._n_running = 0
-        self._waiting: dict[Stream, None] = {}  # pages in the order of arrival
+        self._waiting: dict[Stream, None] = {}  # pages in order of arrival
 
     def is_free(self, page: "Stream") -> bool:
-        """Return whether a page may run now; otherwise, it waits in the queue and is woken later."""
+        """Return whether a page may run now; if not, it is queued and woken later."""
         self._waiting[page] = None
         return page in self._next()
 
@@ -173,7 +173,7 @@ class Stream:
             self._turns.give_back()
 
     def _wait_s(self) -> float | None:
-        """Return the seconds until the first held request is due, or None without held requests."""
+        """Return the seconds until the first held request is due, or None if no request is held."""
         if not self._held:
             return None
         clicks_s = 0.0
@@ -198,7 +198,7 @@ class Stream:
         return {"type": "websocket.receive", "bytes": rerun.to_bytes()}
 
     async def _read(self, wait_s: float | None) -> None:
-        """Wait for a message or a change in the run, at most `wait_s`."""
+        """Wait for a message or a change in the run, but no longer than `wait_s`."""
         self._changed = asyncio.get_running_loop().create_future()
         awaited: set[asyncio.Future[Message] | asyncio.Future[None]] = {self._changed}
         pause_s = max(budget.wait_s(1) for budget in self._messages)

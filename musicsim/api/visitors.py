@@ -21,7 +21,7 @@ MAX_HELD = 4  # files per session; a page has one or two
 _MAX_HELD_BYTES = 512 << 20  # total for all sessions
 _MAX_ARRIVING = 4  # simultaneous files per address; others wait
 _MAX_ARRIVING_BYTES = 1 << 30  # total for all addresses, in temporary files
-_MAX_PROCESSED = 8  # arrived files that are processed simultaneously; others wait
+_MAX_PROCESSED = 8  # uploaded files that are processed simultaneously; others wait
 MAX_WAIT_S = 60.0
 _MAX_BODY = 1 << 20  # bytes, for requests without a file
 FORGOTTEN_S = 40.0  # by then, Streamlit has deleted the sessions of closed pages
@@ -39,9 +39,9 @@ class Visitors:
     """ASGI middleware that enforces the limits for visitors.
 
     Requests beyond a limit get status 429 or 503 with ``Retry-After``; messages on a page's WebSocket are delayed. A
-    file is received completely before it is processed; with its multipart frame, it has at most `max_file` bytes.
-    `uploads_of` takes a session id, and returns that session's number of files and the total bytes of all sessions.
-    `when_left` is called a while after the last page was closed.
+    file is received completely before it is processed; its size, including the multipart framing, is at most `max_file`
+    bytes. `uploads_of` takes a session id, and returns that session's number of files and the total bytes of all
+    sessions. `when_left` is called some time after the last page is closed.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Audio: decoding, delta-MFCC and other features, copies for browsers, and outlines."""
+"""Audio: decoding, delta-MFCC and other features, copies that browsers can play, and waveform outlines."""
 
 import lazy_loader as lazy
 

@@ -1,7 +1,6 @@
 """Mono samples at a single sample rate, from blocks of any rate and number of channels.
 
-Mono is the mean of all channels. A sink receives the samples in order, in blocks of any length, and copies the samples
-that it keeps. Memory use does not grow with the length of the sound.
+Mono is the mean of all channels. A sink receives the samples in blocks of any length, and must copy what it keeps.
 """
 
 import contextlib
@@ -17,10 +16,10 @@ from musicsim._arrays import Float32Array
 from musicsim.audio.reader import SoundReader
 from musicsim.errors import AudioDecodeError, NoSoundError
 
-# Larger samples are damage: even floats that hold 24-bit integers are smaller. One such sample would push all others
-# below the 80 dB range of the features.
+# Larger samples are a sign of damage: even floats that hold 24-bit integers are smaller. One such sample would push all
+# others below the 80 dB range of the features.
 _MAX_SAMPLE = 1e7
-# Lossy coding of opposite channels leaves a mix that is not silent, but 40 dB below the channels.
+# After lossy coding, the mix of two opposite channels is not silent, but 40 dB below the channels.
 _CANCELED = 1e-2
 # A channel whose samples stay within three 16-bit steps of 0 is treated as silent: it is dither, not music.
 _SILENT = 1e-4
@@ -107,8 +106,9 @@ def _nothing_decoded(reader: SoundReader, mono: "_Mono", label: str, offset: flo
 def _list_notes(reader: SoundReader, mono: "_Mono", is_whole: bool) -> list[str]:
     notes = []
     if mono.channel is not None:
-        side = ("left", "right")[mono.channel] if mono.n_channels == 2 else f"{mono.channel + 1}."
-        notes.append(f"channels are opposite: the {side} one was used")
+        is_stereo = mono.n_channels == 2
+        used = f"the {('left', 'right')[mono.channel]} channel" if is_stereo else f"channel {mono.channel + 1}"
+        notes.append(f"the channels cancel each other out: only {used} was used")
     expected = reader.expected_s
     short_by = (expected or 0.0) - mono.seconds
     if is_whole and expected and short_by > max(_SHORT_BY_S, _SHORT_BY_SHARE * expected):
@@ -119,7 +119,7 @@ def _list_notes(reader: SoundReader, mono: "_Mono", is_whole: bool) -> list[str]
         plural = "packet" if reader.damaged == 1 else "packets"
         notes.append(f"{reader.damaged} damaged {plural} skipped")
     if len(mono.rates) > 1:
-        notes.append(f"sampling rate changes inside the file: {', '.join(map(str, mono.rates))} Hz")
+        notes.append(f"sampling rate changes within the file: {', '.join(map(str, mono.rates))} Hz")
     if mono.zeroed:
         notes.append("NaN, infinite or huge samples zeroed")
     return notes
@@ -174,7 +174,7 @@ class _Mono:
         if self._resampler is None or self._n_kept == 0:
             return
         self._append(self._resampler.resample_chunk(np.empty(0, np.float32), last=True))
-        # pad to librosa's length, so that both give the same number of frames
+        # pad to librosa's length, so that both produce the same number of frames
         missing = int(np.ceil(self._n_kept * self.sr / self._rate)) - self._n_out
         if missing > 0:
             self._append(np.zeros(missing, np.float32))

@@ -1,7 +1,7 @@
 """Analyze the sound of one file; memory use hardly grows with its length.
 
 Times are in seconds of decoded sound. Coefficients are rounded to float16, and later steps use the rounded values. The
-sound is decoded once. Levels are kept in a temporary file until the song's loudest one is known (160 bytes per frame,
+sound is decoded once. Levels are kept in a temporary file until the song's highest level is known (160 bytes per frame,
 50 MB per hour; on disk beyond 16 MB). If coefficients are written, the temporary file is in the same folder, because
 the system's temporary folder may be in memory.
 """
@@ -27,24 +27,24 @@ TYPICAL_S = 30
 # a multiple of the blocks in which levels are computed
 _BLOCK_FRAMES = 2048
 IN_MEMORY = 16 << 20
-# Samples per batch. With smaller batches, decoding and spectra would evict each other's data from the processor's
-# cache, which costs 5% of the time.
+# Samples per batch. With smaller batches, decoding and computing spectra would evict each other's data from the
+# processor's cache, which costs 5% of the time.
 _BATCH = 1 << 20
 _MAX_STEPS = 1 << 13  # steps in an outline
 _N_PEAKS = 400
 _DOT = 8192  # samples per inner product; longer products wake BLAS threads
 # dB; float16 stores coefficients above 256 in steps of 0.25, so smaller deviations are rounding errors
 _MIN_DEVIATION = 0.25
-# Windows that differ by less are treated as equal.
+# Windows that differ by less than this are treated as equal.
 _MIN_SPREAD = 0.01
 
 
 class Outline:
-    """Peak levels of 400 equal intervals of a sound of unknown length that arrives in blocks.
+    """Peak levels in 400 equal intervals of a sound that arrives in blocks; its length is unknown until the end.
 
     The peak of each step is stored. A step is one sample at first; whenever there are more than 8,192 steps, neighbors
     are merged and steps become twice as long. So the outline does not depend on the blocks and always takes 32 kB. In
-    sounds of more than 8,192 samples, intervals begin up to 1/4,096 of the sound early.
+    sounds of more than 8,192 samples, intervals begin too early by up to 1/4,096 of the sound's length.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Outline:
         return float(self._levels.max())
 
     def add(self, samples: FloatingArray) -> None:
-        """Add samples: (n,), floating."""
+        """Add floating-point samples, (n,)."""
         if len(samples) == 0:
             return
         while self._n_samples + len(samples) > _MAX_STEPS * self._step:
@@ -74,7 +74,7 @@ class Outline:
         self._n_samples += len(samples)
 
     def finish(self) -> Float32Array:
-        """Return the peaks, float32 (400,), relative to the loudest one; zeros for silence."""
+        """Return the peaks, float32 (400,), relative to the highest one; for silence, all are 0."""
         n_steps = -(-self._n_samples // self._step)
         starts = np.arange(_N_PEAKS) * n_steps // _N_PEAKS
         levels = np.maximum.reduceat(self._levels[:n_steps], starts)
@@ -86,12 +86,12 @@ class Sound:
     """Description of the sound of one source."""
 
     duration_s: float  # length of the decoded sound
-    expected_s: float | None  # length that the container states, if any
+    expected_s: float | None  # length that the container states, or None
     notes: tuple[str, ...]  # warnings: skipped damage, canceling channels, NaN samples
     n_frames: int  # 1 + n_samples // 256
     outline: Float32Array  # (400,), float32, 0 to 1: peaks of equal intervals
     loudest: float  # highest sample of the mix, full scale 1.0; 0 for digital silence
-    rms: float  # root of the mean square of the mix, full scale 1.0
+    rms: float  # root mean square of the mix, full scale 1.0
     typical_s: float  # start of the most typical 30 seconds, in whole seconds; 0 in shorter songs
     # BLAKE2b hash of the coefficients, 32 hexadecimal digits: equal for files with the same sound but different tags
     # or a different lossless container
@@ -204,7 +204,7 @@ def _describe(sound: "MonoSound[_Levels]", mfcc: Float16Array | None, file: IO[b
 
 
 class _Levels:
-    """A sink that stores mel levels in a file, and computes everything that does not need the levels of all frames."""
+    """A sink that stores mel levels in a file, and computes everything that does not require all levels together."""
 
     def __init__(self, sr: int, spool: IO[bytes], aspects: bool) -> None:
         self.sr, self.spool = sr, spool
@@ -256,7 +256,7 @@ class _Levels:
 
 
 class _Seconds:
-    """Sums of the coefficients per second (216 bytes each, 8 MB for 10 hours)."""
+    """Sums of the coefficients for each second (216 bytes per second, 8 MB for 10 hours)."""
 
     def __init__(self, n_frames: int, sr: int) -> None:
         self.sr = sr
@@ -289,7 +289,7 @@ class _Seconds:
         windows = np.hstack([means, np.log(deviations)])
         windows -= np.median(windows, axis=0)
         windows /= np.maximum(windows.std(axis=0), _MIN_SPREAD)
-        # rounded, so that the first of equal windows wins
+        # rounded, so that the first of several equal windows wins
         return float(np.argmin(np.round(np.linalg.norm(windows, axis=1), 6)))
 
 

@@ -1,9 +1,9 @@
 """Decode a file, bytes or a file object to mono samples at a single sample rate.
 
 Samples are float32, full scale 1.0. Mono is the mean of all channels (stereo and surround, as in librosa). Times are
-seconds of decoded sound, not those in headers or tags. Decoding continues after damage; `Decoded.notes` lists the
-losses. The samples equal those of librosa if it reads the same packets: both resample the mix with soxr's HQ filter.
-Files are decoded block by block, so only the mono result is in memory (88 kB per second; 159 MB for 30 minutes).
+seconds of decoded sound, not times from headers or tags. Decoding continues after damage; `Decoded.notes` lists the
+losses. The samples equal librosa's if it reads the same packets: both resample the mix with soxr's HQ filter. Files are
+decoded block by block, so only the mono result is in memory (88 kB per second; 159 MB for 30 minutes).
 """
 
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ class Decoded:
     samples: Float32Array  # (n_samples,), float32, mono, full scale 1.0
     sr: int  # samples per second
     duration_s: float  # length of `samples` in seconds
-    expected_s: float | None  # length of the whole file that the container states, if any
+    expected_s: float | None  # length of the whole file according to the container, or None
     notes: tuple[str, ...]  # warnings: skipped damage, canceling channels, NaN samples
 
 
 def load(source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration: float | None = None) -> Float32Array:
-    """Decode `source` to mono samples; arguments and errors are those of :func:`decode`, which also reports damage.
+    """Decode `source` to mono samples, like :func:`decode`, but without a report of damage.
 
     Returns
     -------

@@ -2,8 +2,8 @@
 
 Descriptors are computed from stored features, not from the sound: MFCC frames, harmony and rhythm. The transposed DCT
 reconstructs the 40 mel levels from the MFCCs. The levels are smoothed, because only 13 of 40 coefficients are stored.
-Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.1770-4. It passes blocks of 0.4 s that
-are above -70 dB and at most 10 dB below the mean of all such blocks. If any number changes, raise `DESCRIPTOR_VERSION`.
+Loudness, brightness and energy use the frames that pass the gate of ITU-R BS.1770-4. It passes blocks of 0.4 s that are
+above -70 dB and at most 10 dB below the mean of all such blocks. If any value changes, increase `DESCRIPTOR_VERSION`.
 """
 
 import math
@@ -35,28 +35,28 @@ _PROFILES = (
     (0.238, 0.006, 0.111, 0.006, 0.137, 0.094, 0.016, 0.214, 0.009, 0.080, 0.008, 0.081),
     (0.220, 0.006, 0.104, 0.123, 0.019, 0.103, 0.012, 0.214, 0.062, 0.022, 0.061, 0.052),
 )
-_MIN_CORRELATION = 0.5  # with a lower correlation, the key is None
+_MIN_CORRELATION = 0.5  # below this correlation, the key is None
 # log-normal prior around the preferred tapping tempo (Parncutt 1994; van Noorden and Moelants 1999)
 _PREFERRED, _SPREAD = 105.0, 0.9  # beats per minute; octaves
 _OCTAVE = 12  # bins
-_OCTAVE_WEIGHT = 0.6  # weight of half and twice the tempo
+_OCTAVE_WEIGHT = 0.6  # weight of half the tempo and twice the tempo
 _MIN_BEAT = 0.3  # minimum share of the histogram for a tempo and its octaves; below it, the tempo is None
 _TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """Descriptors of a song; None if unknown."""
+    """Descriptors of a song; unknown descriptors are None."""
 
     # Beats per minute, 42 to 240 for most songs. It may be half or twice the tempo that people tap.
     tempo: float | None = None
     key: str | None = None  # the tonic, one of `KEYS`
     mode: str | None = None  # one of `MODES`
-    # Gated loudness of the mono mix, LUFS. A few dB lower than meters show, because the levels are smoothed.
+    # Gated loudness of the mono mix in LUFS. It is a few dB lower than on a meter, because the levels are smoothed.
     loudness: float | None = None
     brightness: float | None = None  # centroid of the mean magnitude spectrum, Hz
-    # Sum of all rises of the level within a second, dB, averaged over the mel bands. High for many hard attacks, low
-    # for held tones; independent of loudness.
+    # Sum of all rises in level within a second, in dB, averaged over the mel bands. It is high for many hard attacks
+    # and low for held tones, and independent of loudness.
     energy: float | None = None
 
 
@@ -133,7 +133,7 @@ def _describe_levels(mfcc: FloatingArray) -> tuple[float | None, float | None, f
 
 
 def _levels(mfcc: FloatingArray) -> Iterator[tuple[Float32Array, Float32Array]]:
-    """Yield the levels of the mel bands of a block of frames, (n, 40), dB, and those of each frame's predecessor."""
+    """Yield the mel levels of each block of frames, (n, 40) in dB, and the levels of the preceding frames."""
     last = None
     for start in range(0, len(mfcc), _BLOCK):
         levels = mfcc[start : start + _BLOCK].astype(np.float32) @ dct_basis().T
@@ -143,7 +143,7 @@ def _levels(mfcc: FloatingArray) -> Iterator[tuple[Float32Array, Float32Array]]:
 
 
 def _frame_sums(levels: Float32Array, before: Float32Array) -> Float64Array:
-    """Return (4, n): weighted power (full scale 1.0), magnitude, magnitude times Hz, mean rise in dB of each frame."""
+    """Return (4, n): weighted power (full scale 1.0), magnitude, magnitude times Hz, and mean rise in dB per frame."""
     hz, widths, weights = _bands()
     magnitude = np.exp(levels * np.float32(np.log(10) / 20)).astype(np.float64)
     return np.stack(

@@ -68,8 +68,8 @@ def transcode(
     """Write a copy of a source, or of a part of it, that every browser plays; return `target`.
 
     The suffix of `target` selects the format: .mp3, .m4a (AAC) or .wav (16 bit); see :func:`transcode_suffix`. The file
-    appears when it is complete, and replaces an older one. `bitrate`, in bits per second, is ignored for .wav. The part
-    to copy may extend beyond the end.
+    appears only when it is complete, and replaces an existing file. `bitrate`, in bits per second, is ignored for .wav.
+    The part to copy may extend past the end of the source.
 
     Mono stays mono, and stereo stays stereo. Memory use does not grow with the length of the file. Raises
     AudioDecodeError if no sound can be decoded from `source`, or from that part of it.

@@ -1,9 +1,9 @@
 """Delta-MFCC: 13 MFCCs with their first and second derivatives.
 
 A frame of 512 samples starts every 256 samples. The sound is zero-padded so that frame `i` is centered on sample
-256 * i; there are 1 + n_samples // 256 frames. The numbers equal those of librosa (``feature.mfcc(y=y, sr=sr,
-n_mfcc=13, n_fft=512, hop_length=256, n_mels=40)`` and ``feature.delta``), but are computed block by block. If any
-number changes, raise `FEATURE_VERSION`.
+256 * i; there are 1 + n_samples // 256 frames. The values are equal to librosa's (``feature.mfcc(y=y, sr=sr, n_mfcc=13,
+n_fft=512, hop_length=256, n_mels=40)`` and ``feature.delta``), but are computed block by block. If any value changes,
+increase `FEATURE_VERSION`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from musicsim.errors import AudioTooShortError
 
 FEATURE_VERSION = 3
 MIN_FEATURE_VERSION = 2
-"""Oldest version that songs and models may have. Its features are a subset of those in the current version."""
-# Benefit of analyzing songs again, per version; shown after an update.
+"""Oldest supported version of songs and models. Its features are a subset of the current version's features."""
+# Benefit of analyzing songs again for each version; shown after an update.
 FEATURE_CHANGES = {
     2: "songs are recognized by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",
@@ -80,19 +80,19 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
     """Append first and second derivatives to coefficients, (n_frames, n_coefficients).
 
     The result is float32, (n_frames, 3 * n_coefficients): coefficients, slopes per frame, and curvatures per frame
-    squared. Fewer than 9 frames raise AudioTooShortError.
+    squared. Raises AudioTooShortError if there are fewer than 9 frames.
 
-    Derivatives come from Savitzky-Golay filters of 9 frames. Those of the first and last four frames come from the
+    Derivatives come from Savitzky-Golay filters of 9 frames. For the first and last four frames, they come from the
     polynomials through the first and last nine frames, as with ``librosa.feature.delta(mode="interp")``.
     """
     return next(derivative_blocks(mfcc, mfcc.size))  # one block with all rows
 
 
 def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> Iterator[Float32Array]:
-    """Iterate over the rows of :func:`derivatives` in blocks of `block` frames, without holding all in memory.
+    """Iterate over the rows of :func:`derivatives` in blocks of `block` frames, without holding all rows in memory.
 
-    `mfcc` may have any floating type and may be a memory map. The last block may be shorter. Fewer than 9 frames raise
-    AudioTooShortError.
+    `mfcc` may have any floating type and may be a memory map. The last block may be shorter. Raises AudioTooShortError
+    if there are fewer than 9 frames.
     """
     _check_frames(mfcc)
     if block < 1:
@@ -108,7 +108,7 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
 
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
-    """Compute some rows (n,) of :func:`derivatives` without the others; raises AudioTooShortError below 9 frames."""
+    """Compute only the given `rows` (n,) of :func:`derivatives`; fewer than 9 frames cause an AudioTooShortError."""
     _check_frames(mfcc)
     centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
     shifted = [np.asarray(mfcc[centers + k], np.float64) for k in range(-_EDGE, _EDGE + 1)]
@@ -256,7 +256,7 @@ class LevelStream:
         self._spectrum = np.empty((_BLOCK_FRAMES, FRAME // 2 + 1), np.complex128)
 
     def add(self, samples: FloatingArray) -> Iterator[Float32Array]:
-        """Add samples; yield the levels of the frames that they complete."""
+        """Add samples; yield the levels of all frames that are now complete."""
         for _ in self._buffer.fill(samples):
             yield self._compute_levels(_BLOCK_FRAMES)
             self._buffer.keep(HOP)
@@ -286,8 +286,8 @@ class LevelStream:
 def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
     """Turn levels, float32 (n_frames, 40) in dB, into coefficients, float32 (n_frames, 13).
 
-    The first frame is the song's first, or follows a whole number of blocks of 256 frames. Levels are raised in
-    place, see :func:`raise_to_floor`; `loudest` is the highest level of the song in dB.
+    The position of the first frame in the song must be a multiple of 256. :func:`raise_to_floor` changes `levels` in
+    place; `loudest` is the highest level of the song in dB.
     """
     raise_to_floor(levels, loudest)
     result = np.empty((len(levels), N_MFCC), np.float32)
@@ -298,13 +298,13 @@ def cepstra(levels: Float32Array, loudest: float) -> Float32Array:
 
 
 def raise_to_floor(levels: Float32Array, loudest: float) -> None:
-    """Raise levels, (n_frames, 40) in dB, in place to at least 80 dB below the song's highest level."""
+    """Raise all levels, (n_frames, 40) in dB, in place to at least 80 dB below the song's highest level."""
     np.maximum(levels, np.float32(loudest) - _TOP_DB, out=levels)
 
 
 @lru_cache(maxsize=1)
 def _hann() -> Float64Array:
-    # The periodic window, as usual for spectra, has all points of the symmetric one except the last.
+    # This is the periodic window, which is usual for spectra: the symmetric window without its last point.
     return 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(FRAME) / FRAME)
 
 

@@ -1,4 +1,4 @@
-"""Fluctuation of a song: how strongly each part of the spectrum rises and falls, by rate.
+"""Fluctuation of a song: how strongly each part of the spectrum rises and falls at each rate.
 
 1. Spectra of 93 ms windows, 43 per second, are summed in 33 quarter-octave bands from 53 Hz to 10.5 kHz, in dB.
 2. A block is 12 s of these levels; a new block begins every 6 s. Levels are raised to at least 60 dB below the highest
@@ -7,9 +7,9 @@
    clearly people hear a fluctuation (most clearly at 4 Hz, Fastl 1982).
 4. Neighboring bands of both kinds are averaged. The result is one pattern per block.
 
-For a constant sound, all numbers are 0; changing the gain has no effect. If any number changes, raise
-`musicsim.audio.FEATURE_VERSION`. The method follows the log-fluctuation patterns of Pohle, Schnitzer, Schedl, Knees
-and Widmer (ISMIR 2009).
+For a constant sound, all values are 0; changing the gain has no effect. If any value changes, increase
+`musicsim.audio.FEATURE_VERSION`. The method follows the log-fluctuation patterns of Pohle, Schnitzer, Schedl, Knees and
+Widmer (ISMIR 2009).
 """
 
 from functools import lru_cache
@@ -23,7 +23,7 @@ from musicsim.audio.features import SAMPLE_RATE, BlockBuffer, check_rate, check_
 N_BANDS, N_MODULATIONS = 33, 18
 FLUCTUATION_SIZE = N_BANDS * N_MODULATIONS
 PATTERN_S = (1 << 17) / SAMPLE_RATE
-"""Seconds from one pattern to the next."""
+"""Time from one pattern to the next in seconds."""
 
 _SPECTRUM_S = 0.0929
 _OVERLAP = 4  # a new spectrum begins after a quarter of its length
@@ -35,10 +35,10 @@ _SPECTRA = 64  # spectra per step; a step needs 2 MB
 
 
 def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
-    """Compute the fluctuation of mono samples (n_samples,), finite, at least 8000 per second.
+    """Compute the fluctuation of finite mono samples (n_samples,) at a rate of at least 8000 Hz.
 
-    The result is float16 (n_patterns, 594), in dB. There is one row per 5.9 s, with 33 bands of the spectrum times 18
-    modulation bands. A sound of less than 12 s has one row.
+    The result is float16 (n_patterns, 594), in dB. There is one row per 5.9 s, with 18 modulation bands for each of 33
+    bands of the spectrum. A sound shorter than 12 s has one row.
     """
     check_samples(y, sr)
     stream = FluctuationStream(sr)
@@ -66,7 +66,7 @@ class FluctuationStream:
         self._patterns: list[Float16Array] = []
 
     def add(self, samples: FloatingArray) -> None:
-        """Add samples: (n,), floating."""
+        """Add floating-point samples, (n,)."""
         for _ in self._samples.fill(samples):
             self._add_spectra(_SPECTRA)
             self._samples.keep(len(self._samples.rows) - _SPECTRA * self._hop)
@@ -103,7 +103,7 @@ class FluctuationStream:
         levels -= levels.mean(axis=1, keepdims=True)
         levels -= levels.mean(axis=0)
         pattern = np.abs(rfft(levels, axis=0)).T @ self._modulation
-        # means over 3 x 3 neighboring bands and modulations; values at the edges count twice
+        # means over 3 x 3 neighboring bands and modulation bands; values at the edges count twice
         smooth = sliding_window_view(np.pad(pattern, 1, mode="edge"), (3, 3)).mean(axis=(2, 3))
         self._patterns.append(smooth.ravel().astype(np.float16))
 

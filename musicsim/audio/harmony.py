@@ -1,11 +1,11 @@
-"""Harmony of a song as two histograms: its pitch classes, and the pairs of pitch classes that follow each other.
+"""Harmony of a song as two histograms: its pitch classes, and its pairs of successive pitch classes.
 
 Pitch class 0 is C; 9 is A. The tuning of a song is determined in steps of 20 cents, within half a semitone of
 A = 440 Hz. The sound is resampled to a quarter of its rate, because only partials up to 2 kHz are used. Peaks are
 found in spectra of 0.37 s without overlap. Two spectra make one chord: the excess of the four strongest classes over
-the fifth strongest, scaled to sum to 1. The histograms are the mean of the chords (12 numbers) and of the outer
-products of each chord with the next one (12 x 12). Each sums to 1. In a silent song, all numbers are equal.
-Memory use does not grow with the song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
+the fifth strongest, scaled to sum to 1. The histograms are the mean chord (12 values) and the mean outer product of
+each chord with the next one (12 x 12). Each histogram sums to 1. In a silent song, all values are equal. If any value
+changes, increase `musicsim.audio.ASPECT_VERSION`. Memory use does not grow with the song's length.
 """
 
 from functools import lru_cache
@@ -40,7 +40,7 @@ _C0_HZ = 440.0 * 2.0 ** (-4.75)
 
 
 def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the harmony of mono samples (n_samples,), finite, full scale 1.0, at least 8000 per second.
+    """Compute the harmony of finite mono samples (n_samples,), full scale 1.0, at a rate of at least 8000 Hz.
 
     The result is float32 (156,): a histogram of the 12 pitch classes, then one of the 12 x 12 pairs of successive
     classes (from, to), row by row. Each sums to 1.
@@ -61,19 +61,19 @@ class HarmonyStream:
         rate = sr / self._step
         self._size = 1 << round(np.log2(_SPECTRUM_S * rate))
         self._spectra = _Spectra(self._size, rate)
-        # the buffer begins with earlier samples that the filter needs, which are zeros at first
+        # the buffer begins with the earlier samples that the filter needs; initially, they are zeros
         self._history = len(self._filter) - _OUTPUTS * self._step
         n_samples = self._history + _BLOCK_SPECTRA * self._size * self._step
         self._samples = BlockBuffer(np.zeros(n_samples, np.float32), self._history)
         windows = np.lib.stride_tricks.sliding_window_view(self._samples.rows, len(self._filter))
         self._windows = windows[:: _OUTPUTS * self._step]
-        # a copy, because BLAS does not take overlapping rows
+        # a copy, because BLAS does not accept overlapping rows
         self._rows = np.empty((_PRODUCTS, len(self._windows) // _PRODUCTS, len(self._filter)), np.float32)
         self._slow = np.empty((_BLOCK_SPECTRA, self._size), np.float32)
         self._chords = _Chords()
 
     def add(self, samples: FloatingArray) -> None:
-        """Add samples: (n,), floating."""
+        """Add floating-point samples, (n,)."""
         for _ in self._samples.fill(samples):
             self._add_spectra(_BLOCK_SPECTRA)
             self._samples.keep(self._history)
@@ -98,7 +98,7 @@ class _Spectra:
 
     def __init__(self, size: int, rate: float) -> None:
         self._window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(size) / size)
-        self._window *= 4.0 / size  # a sine of full scale has a peak of 1
+        self._window *= 4.0 / size  # a full-scale sine has a peak of 1
         self._windowed = np.empty((_BLOCK_SPECTRA, size))
         self._spectrum = np.empty((_BLOCK_SPECTRA, size // 2 + 1), np.complex128)
         self._first = int(_MIN_HZ * size / rate)
@@ -131,14 +131,14 @@ class _Spectra:
         hz = (self._first + top) * self._hz
         steps = np.round(np.log2(hz / _C0_HZ) * (N_CLASSES * _FINE)).astype(np.int64)
         n_fine = N_CLASSES * _FINE
-        # the fourth root of power, so that the soft notes of a chord count as well
+        # the fourth root of power, so that soft notes of a chord also count
         strength = np.sqrt(np.sqrt(peak))
         sums = np.bincount(frame * n_fine + steps % n_fine, weights=strength, minlength=len(frames) * n_fine)
         return sums.astype(np.float64, copy=False).reshape(len(frames), n_fine)
 
 
 class _Chords:
-    """Sums of chords and of pairs of chords for every tuning; the best tuning is chosen at the end."""
+    """Sums of chords and of chord pairs for every tuning; the best tuning is chosen at the end."""
 
     def __init__(self) -> None:
         self._classes = np.zeros((len(_TUNINGS), N_CLASSES))
@@ -147,12 +147,12 @@ class _Chords:
         self._last = np.zeros((1, len(_TUNINGS), N_CLASSES))
 
     def add(self, fine: Float64Array) -> None:
-        """Add the fine classes of spectra; each call begins a chord."""
+        """Add the fine classes of spectra; each call starts a new chord."""
         sums = np.add.reduceat(fine, np.arange(0, len(fine), _CHORD_SPECTRA))
         to_classes, to_tunings = _folding()
         folded = (sums @ to_classes).reshape(-1, len(_TUNINGS), N_CLASSES)
         self._in_tune += (sums @ to_tunings / np.maximum(sums.sum(axis=1, keepdims=True), _TINY)).sum(axis=0)
-        # Subtract the fifth strongest class, so that it matters little which of two equally strong classes is fourth.
+        # Subtract the fifth strongest class, so that a near tie for fourth place makes little difference.
         fifth = np.partition(folded, N_CLASSES - 1 - _STRONGEST, axis=2)[:, :, N_CLASSES - 1 - _STRONGEST, None]
         chords = np.maximum(folded - fifth, 0)
         chords /= np.maximum(chords.sum(axis=2, keepdims=True), _TINY)
@@ -182,7 +182,7 @@ def _low_pass(step: int) -> Float32Array:
 
 @lru_cache(maxsize=1)
 def _folding() -> tuple[Float64Array, Float64Array]:
-    """Return matrices that map fine classes to classes per tuning, (60, 5 * 12), and to the fit of tunings, (60, 5)."""
+    """Return matrices from fine classes to classes in each tuning, (60, 5 * 12), and to each tuning's fit, (60, 5)."""
     fine = np.arange(N_CLASSES * _FINE)
     to_classes = np.zeros((len(fine), len(_TUNINGS), N_CLASSES))
     to_tunings = np.zeros((len(fine), len(_TUNINGS)))

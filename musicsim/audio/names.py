@@ -3,4 +3,4 @@
 KEYS = ("C", "C#", "D", "Eb", "E", "F", "F#", "G", "Ab", "A", "Bb", "B")
 MODES = ("major", "minor")
 HEARD = ("tempo", "loudness", "brightness", "energy")
-"""Numeric descriptors: the names of columns, filters, colors and sort orders."""
+"""Names of the numeric descriptors, used for columns, filters, colors and sort orders."""

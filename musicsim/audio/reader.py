@@ -2,9 +2,9 @@
 
 A block is a float32 array of shape (n_channels, n_samples), full scale 1.0; the sampling rate and the number of
 channels may change between blocks. FFmpeg (PyAV) reads the first audio stream; cover pictures are video streams.
-soundfile reads files that FFmpeg cannot read, for example free-format MP3. It also reads RIFX, for which FFmpeg swaps
-the bytes of each sample. Each link of a chained Ogg file is read separately, because FFmpeg stops when a link changes
-the sampling rate. Memory holds only one block of a file and the decoder's own data.
+soundfile reads files that FFmpeg cannot read, for example free-format MP3. RIFX is also read by soundfile, because
+FFmpeg swaps the bytes of each sample. Each link of a chained Ogg file is read separately, because FFmpeg stops when a
+link changes the sampling rate. Memory holds only one block of a file and the decoder's own data.
 """
 
 import contextlib
@@ -107,7 +107,7 @@ def _read_all(source: bytes | bytearray | memoryview | BinaryIO) -> bytes:
 
 
 def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
-    """Return the tags of a binary file, then those of its first audio stream, as (name, value).
+    """Return the tags of a binary file, and then the tags of its first audio stream, as (name, value) pairs.
 
     `formats` lists FFmpeg's names for the allowed containers, separated by commas. Other formats raise av.FFmpegError.
     """
@@ -122,11 +122,11 @@ class SoundReader:
 
     def __init__(self, source: Path | bytes) -> None:
         self.source = source
-        # length that the container states; None if it states none, or if FFmpeg would only estimate it
+        # length that the container states; None if there is none, or if FFmpeg would only estimate it
         self.expected_s: float | None = None
         self.damaged = 0  # number of packets that could not be read or decoded
         self.has_audio = False
-        self.has_film = False  # whether there are moving pictures but no audio stream
+        self.has_film = False  # whether there is video but no audio stream
         self.cut_off = False  # whether the end of an Ogg file is missing
 
     def blocks(self) -> Generator[Block, None, None]:
@@ -158,7 +158,7 @@ class SoundReader:
         return list(itertools.pairwise(bounds)) if len(bounds) > 2 else [(0, size)]
 
     def _ogg_link_starts(self) -> list[int]:
-        """Return the positions of the links of an Ogg file, which start with first pages (RFC 3533, 4)."""
+        """Return the positions of the links in an Ogg file; each link starts with a first page (RFC 3533, 4)."""
         starts: list[int] = []
         next_page = -1
         for chunk_at in range(0, self._size(), _CHUNK):
@@ -200,7 +200,7 @@ class SoundReader:
 
     @contextlib.contextmanager
     def _open(self, start: int, stop: int) -> Iterator[str | io.IOBase]:
-        """Yield FFmpeg's argument for the bytes from `start` to `stop`: a path if these are all, otherwise a file."""
+        """Yield the bytes from `start` to `stop` for FFmpeg: a path for a whole file, otherwise a file object."""
         if isinstance(self.source, bytes):
             yield io.BytesIO(self.source[start:stop])
         elif (start, stop) == (0, self._size()) and not isinstance(self.source, RemotePath):
@@ -222,7 +222,7 @@ class SoundReader:
         self.expected_s = (self.expected_s or 0.0) + max(seconds, self._cut_wav_s())
 
     def _cut_wav_s(self) -> float:
-        """Return the length in a truncated WAV file's header, which FFmpeg ignores for PCM; 0 if it is complete."""
+        """Return the length in a truncated WAV file's header, which FFmpeg ignores for PCM; 0 for a complete file."""
         head = self._bytes_at(0, 1 << 16)
         at, byte_rate = 12, 0
         while head[:4] == b"RIFF" and at + 8 <= len(head):
@@ -256,7 +256,7 @@ class SoundReader:
                 fifo, n_channels = av.AudioFifo(), frame.layout.nb_channels
             try:
                 fifo.write(frame)
-            except ValueError:  # format, layout or rate changes inside the file
+            except ValueError:  # the format, layout or rate changes within the file
                 yield from _drain(fifo)
                 fifo = av.AudioFifo()
                 fifo.write(frame)
@@ -312,7 +312,7 @@ def _choose_decoder(stream: av.AudioStream) -> _Decode:
 
 
 def _drain(fifo: av.AudioFifo, n_samples: int = 0) -> Iterator[Block]:
-    """Yield the next `n_samples` samples, if any, as a block; by default all of them."""
+    """Yield the next `n_samples` samples (by default, all samples) as a block, unless there are none."""
     frame = fifo.read(n_samples, partial=True)
     if frame is not None and frame.samples:
         yield _as_block(frame)
@@ -339,7 +339,7 @@ class _FilePart(io.RawIOBase):
     """A part of an open file as a file object; seeking before the start of the part goes to its start."""
 
     def __init__(self, file: BinaryIO, start: int, stop: int, name: str = "") -> None:
-        self.name = name  # FFmpeg uses its suffix if the bytes are ambiguous
+        self.name = name  # FFmpeg uses the name's suffix if the bytes are ambiguous
         self._file, self._start, self._stop = file, start, stop
         self._at = start
 

@@ -1,14 +1,14 @@
 """Rhythm of a song as two histograms: its tempo, and the pulses of each part of the spectrum.
 
-Onsets are rises of the levels of the MFCCs' 40 mel bands, averaged in four groups of ten bands. Windows of 12 s,
-one every 9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A
-remainder of less than 9 s is ignored. If nothing repeats, all numbers are equal. Memory use does not grow with the
-song's length. If any number changes, raise `musicsim.audio.ASPECT_VERSION`.
+Onsets are rises in the levels of the 40 mel bands, averaged in four groups of ten bands. Windows of 12 s, one every
+9 s, are searched for repetition at 48 tempos from 30 to 450 beats per minute, 12 per octave. A remainder of less than
+9 s is ignored. If nothing repeats, all values are equal. Memory use does not grow with the song's length. If any value
+changes, increase `musicsim.audio.ASPECT_VERSION`.
 
 A pattern that repeats every beat also repeats every two beats, and has overtones at two and three times its tempo. The
 tempo histogram multiplies autocorrelation and spectrum, so an even pulse peaks at its own tempo. If every second beat
-is stronger, half the tempo peaks as well; the histogram does not tell which of the two people would tap. Pulses use
-spectra alone, with all overtones, and show how beats are divided.
+is stronger, there is also a peak at half the tempo; the histogram does not show which of the two tempos people would
+tap. Pulses use spectra alone, with all overtones, and show how beats are divided.
 """
 
 import numpy as np
@@ -38,13 +38,13 @@ _GROUPS = np.repeat(np.eye(N_BANDS, dtype=np.float32) * N_BANDS / N_MELS, N_MELS
 _PRODUCT_FRAMES = 1024  # larger products wake BLAS threads, which cost more time than they save
 _WINDOW_S = 11.9
 _POINTS = 3  # points evaluated per bin; the highest value counts
-# RMS in dB per frame. Smaller rises are not onsets: held tones cause them. Noise has an RMS of 1.7, music 1.5 to 3.
+# RMS in dB per frame. Smaller rises come from held tones, not from onsets. Noise has an RMS of 1.7, music 1.5 to 3.
 _MIN_RISE = 0.3
 _TINY = 1e-30
 
 
 def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
-    """Compute the rhythm of mono samples (n_samples,), finite, full scale 1.0, at least 8000 per second.
+    """Compute the rhythm of finite mono samples (n_samples,), full scale 1.0, at a rate of at least 8000 Hz.
 
     The result is float32 (240,): a histogram of tempos (48, see `TEMPOS`), then one of pulses in four groups of bands
     (4 x 48, low bands first). Each sums to 1.

@@ -24,7 +24,7 @@ class SongFrames:
     mfcc: FloatingArray  # (n_frames, 13)
     # (n_patterns, 594), see musicsim.audio.fluctuation(); None in feature version 2
     fluctuation: Float16Array | None
-    # (n_parts, n): numbers for each part of the song, computed when the frames were stored
+    # (n_parts, n): values for each part of the song, computed when the frames were stored
     parts: FloatingArray | None = None
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class SongFrames:
         return self.fluctuation.mean(axis=0, dtype=np.float32)
 
     def blocks(self) -> Iterator[Float32Array]:
-        """Return delta-MFCC in blocks, float32 (n, 39), some MB at a time.
+        """Return delta-MFCC in blocks, float32 (n, 39), a few MB at a time.
 
         Raises
         ------
@@ -47,11 +47,11 @@ class SongFrames:
         return derivative_blocks(self.mfcc)
 
     def rows(self, rows: Int64Array) -> Float32Array:
-        """Return the delta-MFCC of some frames, float32 (n, 39); errors are those of :meth:`blocks`."""
+        """Return the delta-MFCC of some frames, float32 (n, 39); raises the same errors as :meth:`blocks`."""
         return derivatives_at(self.mfcc, rows)
 
     def part(self, start: int, stop: int) -> "SongFrames":
-        """Return the frames from `start` to `stop`, and the patterns (at least one) whose middle is between them."""
+        """Return the frames from `start` to `stop`, and the patterns (at least one) whose middle is in that range."""
         patterns = self.fluctuation
         if patterns is not None:
             # a pattern covers two steps, so its middle is the start of the next pattern
@@ -66,8 +66,8 @@ def read_song_frames(path: Path) -> SongFrames:
     """Read a file of features; the coefficients are a read-only memory map.
 
     The file contains arrays in NumPy's format, one after another: coefficients, fluctuation (except in feature version
-    2), and numbers for parts (if :func:`append_parts` was called). Raises FileNotFoundError if there is no such file,
-    and ValueError or other NumPy errors if it is damaged.
+    2), and the values per part (if :func:`append_parts` was called). Raises FileNotFoundError if the file does not
+    exist, and ValueError or another NumPy error if it is damaged.
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:

@@ -1,4 +1,4 @@
-"""The command line, with the same functions as the pages.
+"""The command line; it has the same functions as the app's pages.
 
 Results go to stdout (as JSON with ``--json``); progress and warnings go to stderr. Exit codes: 0 success, 1 error, 2
 wrong usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing, 130 canceled.
@@ -38,7 +38,7 @@ COMMANDS = {
         "imports:imports", "List imports, newest first, and count imported songs that are not in the library.", _MUSIC
     ),
     "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _MUSIC),
-    "list": Command("list:list_songs", "List the songs of the library.", _MUSIC),
+    "list": Command("list:list_songs", "List the songs in the library.", _MUSIC),
     "edit": Command("list:edit", "Edit the tags of songs; your music files are not changed.", _MUSIC),
     "artists": Command("list:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
     "duplicates": Command(
@@ -52,7 +52,7 @@ COMMANDS = {
     "app": Command("app:run_app", "Open the app in the browser.", _LISTEN),
     "similar": Command(
         "similar:similar",
-        "List the songs most similar to a file, to songs of the library, or to a description in words.",
+        "List the songs most similar to a file, to songs in the library, or to a description in words.",
         _LISTEN,
     ),
     "playlist": Command(
@@ -78,10 +78,10 @@ COMMANDS = {
     ),
     "report": Command(
         "doctor:report",
-        "Write a file for a bug report: findings, versions, settings, sizes and log, but no titles, names or paths.",
+        "Write a bug report with findings, versions, settings, sizes and the log, but without titles, names or paths.",
         _KEEP,
     ),
-    "backup": Command("backup:backup", "Write the library, without the music itself, as one file.", _KEEP),
+    "backup": Command("backup:backup", "Write the library to one file, without the music itself.", _KEEP),
     "restore": Command("backup:restore", "Replace the library with a backup, or create a new library from one.", _KEEP),
     "run-job": Command("run_job:run_job", "Run a background job of a library in this process; used by the app.", _KEEP),
 }
@@ -89,7 +89,7 @@ COMMANDS = {
 
 
 class _Group(TyperGroup):
-    """The program, with the commands of the core and of the extensions."""
+    """The program, with the core commands and the commands of extensions."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

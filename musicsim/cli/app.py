@@ -23,7 +23,7 @@ from musicsim.storage import writing_to
 _UI = Path(__file__).resolve().parents[1] / "ui"
 _MAX_MESSAGE = 25_000_000  # bytes; Streamlit's limit
 _MAX_MESSAGE_OF_VISITORS = 1_000_000
-_MAX_CONNECTIONS = 2_000  # simultaneous connections of visitors; further requests get status 503
+_MAX_CONNECTIONS = 2_000  # simultaneous connections from visitors; further requests get status 503
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 _PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
 _LAST_ANSWERS_S = 3  # time to finish responses at shutdown; a paused song keeps its connection open
@@ -119,7 +119,7 @@ def run_app(
     public = public or is_public()
     if public:
         _prepare_for_visitors(keep_answers)
-    is_composing = demo and not public and _start_demo()  # first, because the server takes seconds to import
+    is_composing = demo and not public and _start_demo()  # first, because importing the server takes seconds
     server = _make_server(public=public)
     addresses = urls(host, sockets)
     typer.echo(f"musicsim is running at {' and '.join(addresses)}; press Ctrl+C to stop it.")

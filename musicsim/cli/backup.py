@@ -14,7 +14,7 @@ from musicsim.wording import count
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="File to write; an existing backup there is replaced.")],
+    file: Annotated[Path, typer.Argument(help="File to write; an existing backup is replaced.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     with_passwords: Annotated[
@@ -28,7 +28,7 @@ def backup(
     yes: YesOption = False,
 ) -> None:
     """The app can keep running; the backup is a consistent copy of the library."""
-    question = f"Anyone who gets {file} can use your passwords and servers. Include the passwords?"
+    question = f"Anyone with access to {file} can use your passwords and servers. Include the passwords?"
     if with_passwords and not confirm(question, yes=yes):
         raise LibraryError(f"{file}: nothing was written. Use --yes to include passwords, or omit --with-passwords.")
     with open_library(library) as lib, progress_bar() as progress:
@@ -60,7 +60,7 @@ def restore(
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """The backup is checked before anything changes. Settings for this machine stay as they are. If the backup contains
+    """The backup is checked before anything changes. This machine's settings do not change. If the backup contains
     music at remote addresses, you are asked to confirm them.
     """
     if small:
@@ -82,7 +82,7 @@ def restore(
     if done.left_out:
         warn(
             "left out",
-            f"{', '.join(done.left_out)}. If the backup is yours, use --with-passwords to restore them as well.",
+            f"{', '.join(done.left_out)}. If this is your own backup, use --with-passwords to restore them, too.",
         )
     created = datetime.fromtimestamp(done.created_at).isoformat(" ", "seconds")
     if as_json:
@@ -100,6 +100,6 @@ def _restore_small(file: Path | None, library: Path | None, as_json: bool) -> No
         return
     typer.echo(f"Restored the data of {count(done.n_songs, 'song')} from {source}.")
     if done.n_absent:
-        warn("left out", f"{count(done.n_absent, 'song')} not in the library. Add what is missing, and restore again.")
+        warn("left out", f"{count(done.n_absent, 'song')} not in the library. Add their files, and restore again.")
     if done.before:
         typer.echo(f"The replaced data is in {done.before}.")

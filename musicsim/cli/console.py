@@ -32,7 +32,7 @@ from musicsim.storage import writing_to
 from musicsim.wording import clock, count
 
 SOME_FAILED = 3
-LINE_EVERY_S = 10.0  # interval of the progress lines that replace the bar in a pipe
+LINE_EVERY_S = 10.0  # interval between the progress lines that replace the bar in a pipe
 _MAX_LISTED = 50
 
 _bars: list[Bar] = []  # progress bars on the screen
@@ -44,7 +44,7 @@ LibraryOption = Annotated[
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer yes to all questions, for scripts.")]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a model; the active one by default.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def emit(value: Any) -> None:
 def show(
     columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
 ) -> None:
-    """Print a table; without columns, it has no header."""
+    """Print a table; if there are no columns, omit the header."""
     table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(safe, row))
@@ -87,7 +87,7 @@ def warn(words: str, text: object) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask a question on stderr, unless `yes` is set; a missing answer, as in a script without stdin, means no."""
+    """Print a question to stderr and return the answer; `yes` skips it, and no input (as in a script) means no."""
     if yes:
         return True
     for bar in _bars:  # a running bar would overwrite the question
@@ -109,7 +109,7 @@ def song_json(song: library.Song) -> dict[str, Any]:
 
 @contextmanager
 def progress_bar(*, is_noted: bool = True) -> Iterator[Progress]:
-    """Show progress on stderr; with `is_noted`, the library's log gets a line about the command."""
+    """Print progress to stderr; with `is_noted`, also add a line about the command to the library's log."""
     logged = _log_command() if is_noted else nullcontext()
     with logged, _bar() if errors.is_terminal else _lines() as progress:
         yield progress
@@ -174,7 +174,7 @@ def job_bar(lib: library.Library, kind: str, **arguments: Any) -> Iterator[JobPr
     running = jobs.current(lib)
     if running is not None and running.id != job_id:
         title = jobs.job_kinds()[running.kind].title
-        errors.print(f"Waiting for the current job: {title}. This command starts afterwards.", highlight=False)
+        errors.print(f"Waiting for the current job: {title}. This command starts when it ends.", highlight=False)
     with progress_bar() as show, track(lib, job_id, show, waits=True) as progress:
         yield progress
 
@@ -200,7 +200,7 @@ def plain(text: str) -> str:
 
 
 def echo(text: str) -> None:
-    """Print one line on stdout; bytes that are not UTF-8 are escaped."""
+    """Print one line to stdout; bytes that are not UTF-8 are escaped."""
     typer.echo(plain(text))
 
 

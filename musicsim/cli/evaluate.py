@@ -50,7 +50,7 @@ def evaluate(
     ] = None,
     split: Annotated[
         str | None,
-        typer.Option(help="Name of a fixed split: queries are test songs, results are training songs.", metavar="NAME"),
+        typer.Option(help="Name of a split, with test songs as queries and training songs as results.", metavar="NAME"),
     ] = None,
     hubs: Annotated[int, typer.Option(help="Number of hubs to list.", min=0)] = 5,
     search: Annotated[
@@ -211,7 +211,7 @@ def replace_nan(value: Any) -> Any:
 
 
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
-    """Return the coverage of a kind of ground truth, or of the first kind with relevant songs."""
+    """Return the coverage of a kind of ground truth; by default, use the first kind with relevant songs."""
     if not records:
         raise NotFoundError("this library does not have a similarity model yet. Add some songs first.")
     for covered in _coverages(library, records):

@@ -26,7 +26,7 @@ def import_listening(
     as_json: JsonOption = False,
     as_format: Annotated[str | None, typer.Option("--as", help="The files' format, if it is ambiguous.")] = None,
     listener: Annotated[
-        str | None, typer.Option(help='Name of the listener, if the files do not contain it; "me" by default.')
+        str | None, typer.Option(help='Name of the listener, if it is not in the files; "me" by default.')
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252, if the files are not UTF-8.")
@@ -37,10 +37,10 @@ def import_listening(
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
-    """Sources: Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song
-    Dataset, the library.db of beets, playlist files (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are
-    matched by file path, then by MusicBrainz id, then by artist and title. Unmatched plays and tags are kept
-    and matched later. Importing a file again replaces its earlier import.
+    """Sources: Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron, the Million Song Dataset,
+    beets (library.db), playlist files (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are matched by file path,
+    then by MusicBrainz id, then by artist and title. Unmatched plays and tags are kept and matched later. Importing a
+    file again replaces its earlier import.
     """
     if (undo is None) == (not files):
         raise typer.BadParameter("give files to import, or the number of an import to --undo")
@@ -64,7 +64,7 @@ def _import(
     encoding: str | None,
     accept_from: float | None,
 ) -> tuple[Preview, ImportReport | None]:
-    """Return the preview and the report of the import; if `accept_from` is None, only preview."""
+    """Return the preview and the import report; if `accept_from` is None, only preview the import."""
     with progress_bar() as progress:
         try:
             batch = importing.read_listening(files, fmt, listener, progress, encoding=encoding)
@@ -79,7 +79,7 @@ def _import(
             try:
                 refit_walks(lib, progress)
             except StoreLockedError:
-                errors.print("Another job is running: new playlists will use these lists after the next scan.")
+                errors.print("Another job is running: new playlists will use this import after the next scan.")
     return seen, done
 
 
@@ -116,7 +116,7 @@ def _show(result: dict[str, Any]) -> None:
         f"{count_are(result['matched'], 'song')} in the library."
     )
     if result.get("recording_ids"):
-        typer.echo(f"MusicBrainz ids of recordings: added to {count(result['recording_ids'], 'song')}.")
+        typer.echo(f"MusicBrainz recording ids: added to {count(result['recording_ids'], 'song')}.")
     for entry in result["lists"][:_MAX_LISTED]:
         echo(f"playlist {entry['name']}: {entry['matched']} of {count_are(entry['entries'], 'song')} in the library.")
     if len(result["lists"]) > _MAX_LISTED:

@@ -11,21 +11,21 @@ from musicsim.hooks import Command, Extension, extensions
 
 
 class LazyCommand(TyperCommand):
-    """A command or group that is imported only to run, complete its arguments or show its help."""
+    """A command or group that is imported only to run it, complete its arguments, or show its help."""
 
     def __init__(self, name: str, record: Command, load: Callable[[], Any]) -> None:
         super().__init__(name, help=record.help, rich_help_panel=record.panel)
         self.load = load
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Make the context of the real command, which then runs instead of this one."""
+        """Make the context of the real command, so that it runs instead of this one."""
         return self.load().make_context(info_name, args, parent=parent, **extra)
 
 
 def _build(target: Any, name: str, record: Command) -> Any:
     """Make a command from a function, with the options that extensions add, or a group from a Typer app.
 
-    The help text is that of `record`, followed by the function's docstring or the Typer app's help, if any.
+    The help text is `record.help`, followed by the function's docstring or the Typer app's help text.
     """
     if not isinstance(target, typer.Typer):
         for extension in extensions():

@@ -33,7 +33,7 @@ def list_songs(
     request: ListRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or of an artist's name.")] = "",
+    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist name.")] = "",
 ) -> None:
     with open_library(library) as lib:
         songs = sort_songs((song for song in lib.songs() if song.matches(search)), request)
@@ -72,7 +72,7 @@ def edit(
     changes = {name: value for name, value in tags.items() if value is not None}
     with open_library(library) as lib:
         for song_id in songs:
-            lib.song(song_id)  # raises before any change
+            lib.song(song_id)  # raises an error before anything changes
         if undo:
             lib.edits.undo(songs)
         if changes:
@@ -168,7 +168,7 @@ def list_missing(
 
 
 def forget(
-    folder: Annotated[Path, typer.Argument(help="A folder of the library, as listed by `musicsim info`.")],
+    folder: Annotated[Path, typer.Argument(help="A folder in the library, as listed by `musicsim info`.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -20,7 +20,7 @@ group = typer.Typer(no_args_is_help=True)
 
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the models of the library, their verdicts, and the active one."""
+    """List the library's models and their verdicts, and mark the active one."""
     with open_library(library) as lib:
         rows = [
             render_model(record, report)
@@ -65,7 +65,7 @@ def delete(name: _Name, library: LibraryOption = None) -> None:
         record = lib.models.find(name)
         lib.models.delete(record.id)
         active = lib.models.get()
-    echo(f"{record.name} was deleted; {active.name} is in use.")
+    echo(f"{record.name} was deleted; {active.name} is now in use.")
 
 
 def export(
@@ -98,7 +98,7 @@ def add(
         str,
         typer.Argument(
             help="ppk, histogram, tfidf, gmm, semantic (tags predicted from sound), tags, harmony, rhythm, "
-            "or one from an extension. Any other name lists the choices."
+            "or one from an extension. An unknown name lists all choices."
         ),
     ],
     library: LibraryOption = None,

@@ -1,4 +1,4 @@
-"""Command options that come from the type of a request or from an extension."""
+"""Command options that come from a request type or from an extension."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def take_request(request: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a command's `request` parameter with the options of this type; bad values raise typer.BadParameter."""
+    """Replace a command's `request` parameter with the type's options; invalid values raise typer.BadParameter."""
     options = options_of(request)
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

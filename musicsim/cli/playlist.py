@@ -75,7 +75,7 @@ def playlist(
 
 
 def load_or_generate(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> PlaylistSongs:
-    """Return a saved playlist by name or id, or generate one; raise NotFoundError without a playlist or songs."""
+    """Return a saved playlist by name or id, or generate one; raise NotFoundError if nothing is found."""
     if saved is None:
         generated = Walk(snapshot_under(library, model)).generate(request, request.seed)
         if not generated.songs:

@@ -21,7 +21,7 @@ def _read_query(snapshot: Snapshot, song: str) -> int | Example:
         return read_example(snapshot, path, path.name)
     if song.isascii() and song.isdigit():
         return int(song)
-    raise AudioDecodeError(f"{song} is neither a file nor the id of a song. `musicsim list` shows the ids.")
+    raise AudioDecodeError(f"{song} is neither a file nor the id of a song. `musicsim list` shows all ids.")
 
 
 @take_request(SearchRequest)

@@ -28,7 +28,7 @@ def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
 @group.command("import")
 def _import(
     file: Annotated[
-        Path, typer.Argument(help="A CSV file with a column split (train, validation, test) and one of hash, path, id.")
+        Path, typer.Argument(help="CSV with a split column (train, validation, test) and a hash, path or id column.")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,

@@ -64,7 +64,7 @@ class _Terminal:
 
 @contextmanager
 def _watch(library: Library, arguments: dict[str, Any]) -> Iterator[_Terminal]:
-    """Show a bar on stderr and count presses of Ctrl-C; after the second one, Ctrl-C interrupts as usual."""
+    """Print a progress bar to stderr and count Ctrl-C presses. After the second press, Ctrl-C interrupts as usual."""
     with job_bar(library, "train", **arguments) as progress:
         watcher = _Terminal(progress)
 

@@ -31,7 +31,7 @@ _GROUPS = 16
 
 @njit(cache=True, nogil=True)
 def _load_tile(frames, rows, start, stop, mean, inverse_scale, tile):
-    """Write z-scores of ``frames[rows[start:stop]]``, or of ``frames[start:stop]`` if `rows` is empty, to `tile`."""
+    """Fill `tile` with z-scores of ``frames[rows[start:stop]]``, or of ``frames[start:stop]`` if `rows` is empty."""
     n_features = frames.shape[1]
     for f in range(TILE):
         if start + f >= stop:
@@ -46,7 +46,7 @@ def _load_tile(frames, rows, start, stop, mean, inverse_scale, tile):
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def _products(tile, packed, products):
-    """Write the product of each frame of `tile` with each codeword."""
+    """Write the product of each frame in `tile` and each codeword to `products`."""
     for b in range(packed.shape[0]):
         products[b] = 0.0
         for p in range(0, packed.shape[1], 4):
@@ -64,7 +64,7 @@ def _products(tile, packed, products):
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _minima_of_four(products, f, minima):
-    """Write the minimum of each four products of frame `f` that are `_LANES` apart to `minima`.
+    """Fill `minima` with the smallest of every four products of frame `f` that are `_LANES` apart.
 
     Comparing four products together is faster than a running minimum, which would be stored in memory.
     """
@@ -80,7 +80,7 @@ def _minima_of_four(products, f, minima):
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _minima_of_groups(minima, groups):
-    """Write the smallest value of each group of `minima` to `groups`."""
+    """Fill `groups` with the smallest value of each group in `minima`."""
     groups[:] = minima[:_GROUPS]
     for start in range(_GROUPS, minima.shape[0], _GROUPS):
         for g in range(_GROUPS):
@@ -90,7 +90,7 @@ def _minima_of_groups(minima, groups):
 
 @njit(cache=True, nogil=True)
 def _bound(groups, tau, smallest):
-    """Return the `tau`-th smallest of `groups`, minima of products: an upper bound on the `tau`-th smallest product."""
+    """Return the `tau`-th smallest of `groups`, which is an upper bound on the `tau`-th smallest product."""
     smallest[:] = np.inf
     for g in range(groups.shape[0]):
         value = groups[g]
@@ -103,9 +103,9 @@ def _bound(groups, tau, smallest):
 
 @njit(cache=True, nogil=True)
 def _list_candidates(products, f, minima, groups, bound, listed):
-    """Write the codewords whose product with frame `f` is at most `bound` to `listed`; return their number.
+    """Fill `listed` with the codewords whose product with frame `f` is at most `bound`; return their number.
 
-    Each compared index is written, and overwritten unless it qualifies, because branches would be mispredicted.
+    Every compared index is written; if it does not qualify, it is overwritten. Branches would be mispredicted.
     """
     n_groups = 0
     for g in range(_GROUPS):
@@ -200,7 +200,7 @@ def _dot(left, right):
 
 @njit(cache=True, nogil=True)
 def _move(codewords, counts, i, frame, packed, column):
-    """Move codeword `i` to the mean of its frames and `frame` (step 4 of B.1); `column` gets its packed column."""
+    """Move codeword `i` to the mean of its frames and `frame` (step 4 of B.1); store its packed form in `column`."""
     counts[i] += 1
     rate = 1.0 / counts[i]
     n_features = codewords.shape[1]
@@ -218,7 +218,7 @@ def _move(codewords, counts, i, frame, packed, column):
 
 @njit(cache=True, nogil=True)
 def _seed(frame, codewords, n_used):
-    """Return the used codeword that equals the frame, or else the first unused one, whose weight is 0."""
+    """Return the used codeword that equals the frame; if there is none, return the first unused one."""
     for i in range(n_used):
         for p in range(codewords.shape[1]):
             if np.float32(codewords[i, p]) != frame[p]:
@@ -230,7 +230,7 @@ def _seed(frame, codewords, n_used):
 
 @njit(cache=True, nogil=True)
 def _weigh(products, f, weights, square):
-    """Turn the products of frame `f` into n/(n+1) |x - c|^2 in place; this vectorizes better as a separate function."""
+    """Change the products of frame `f` to n/(n+1) |x - c|^2 in place; this vectorizes better as a separate function."""
     for b in range(products.shape[0]):
         for j in range(BLOCK):
             products[b, f, j] = weights[b, j] * (square + products[b, f, j])
@@ -256,7 +256,7 @@ def hartigan_pass(frames, order, mean, inverse_scale, packed, tile, products, co
     """Run algorithm B.1 over ``frames[order]``, changing `codewords`, `counts` and `packed`.
 
     Codewords are float64; distances are float32. The products of four frames are computed together. When a frame moves
-    a codeword, later products with it are computed again, so the result is the same as with one frame at a time.
+    a codeword, later products with it are recomputed, so the result is the same as for one frame at a time.
     """
     n_codewords, n_features = codewords.shape
     minima = np.empty(products.shape[0] * _LANES, np.float32)

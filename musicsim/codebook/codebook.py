@@ -1,8 +1,8 @@
-"""Codewords of audio frames, and the histograms of songs over them (thesis 5.3 and appendix B).
+"""Codewords of audio frames, and histograms of the codewords in each song (thesis 5.3 and appendix B).
 
 A codebook is learned in one pass over shuffled frames, by the online form of Hartigan's k-means. A song is then
-represented by the histogram of the codewords nearest to its frames. Frames are passed raw: the codebook z-scores them
-with the mean and deviation of the training frames.
+represented by the histogram of the codewords nearest to its frames. Pass raw frames: the codebook z-scores them with
+the mean and deviation of the training frames.
 
 Codewords and distances are in z-scored units. Distances are compared in float32, and ties go to the lower index;
 centroids are float64. Results do not depend on the number of threads. In :meth:`Codebook.transform`, the result for a
@@ -150,7 +150,7 @@ class Codebook(TransformerMixin, BaseEstimator):
         return np.array(histograms, dtype=np.float32).reshape(len(histograms), len(self.codewords_))
 
     def nearest(self, frames: npt.ArrayLike) -> Int64Array:
-        """Return the `tau` nearest codewords of each raw frame, which :meth:`transform` counts, int64 (n_frames, tau).
+        """Return the `tau` nearest codewords of each raw frame, int64 (n_frames, tau); :meth:`transform` counts them.
 
         The nearest codeword comes first; ties go to the lower index.
         """
@@ -175,7 +175,7 @@ class Codebook(TransformerMixin, BaseEstimator):
             raise ValueError(f"tau={self.tau} must be >= 1 and <= n_codewords={self.n_codewords}.")
         fitted = getattr(self, "codewords_", None)
         if fitted is not None and self.tau > len(fitted):
-            raise ValueError(f"tau={self.tau} must be at most {len(fitted)}, the number of codewords of the last fit.")
+            raise ValueError(f"tau={self.tau} must be at most {len(fitted)}, the number of codewords in the last fit.")
 
     def _learn(self, frames: Float32Array) -> Self:
         order = self._order(len(frames))
@@ -214,7 +214,7 @@ class Codebook(TransformerMixin, BaseEstimator):
 
 
 def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> Float32Array:
-    """Return frames as one contiguous float32 array, after checks; a list of two-dimensional arrays is concatenated."""
+    """Check frames and return one contiguous float32 array; a list of two-dimensional arrays is concatenated."""
     if isinstance(frames, (list, tuple)) and len(frames) and np.ndim(frames[0]) == 2:
         parts = [_as_frames(part, f"{name}[{i}]", n_features) for i, part in enumerate(frames)]
         widths = sorted({part.shape[1] for part in parts})
@@ -237,7 +237,7 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
 
 
 def _mean_and_scale(frames: Float32Array) -> tuple[Float64Array, Float64Array]:
-    """Return the mean and standard deviation of each column; 1 replaces the deviation of a constant column."""
+    """Return the mean and standard deviation of each column; for a constant column, the deviation is set to 1."""
     origin = frames[0].astype(np.float64)  # subtracted, so that the sums of a constant column are exactly zero
     total, squares = np.zeros_like(origin), np.zeros_like(origin)
     for start in range(0, len(frames), _STATISTICS_BLOCK):

@@ -1,4 +1,4 @@
-"""A collection of generated music, with listeners, to try musicsim without music of your own."""
+"""A collection of generated music, with listeners, for trying musicsim without music of your own."""
 
 import lazy_loader as lazy
 

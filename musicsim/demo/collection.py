@@ -13,7 +13,7 @@ from musicsim.demo.names import draw_artist_names, draw_titles
 from musicsim.demo.styles import STYLES, Style, find_style
 
 _SONGS_PER_ALBUM = 6
-_OGG_EVERY = 15  # one artist in fifteen is stored as Ogg Vorbis, so that a demo library has two formats
+_OGG_EVERY = 15  # songs by one artist in fifteen are Ogg Vorbis files, so that a demo library has two formats
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def plan_collection(
 ) -> list[SongPlan]:
     """Plan a collection of generated songs in all :data:`musicsim.demo.styles.STYLES`, or in `styles`.
 
-    The styles take turns, with one song by the next artist in each, so the library is varied from the start.
+    The songs alternate between styles and artists, so the library is varied from the start.
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:
@@ -52,7 +52,7 @@ def plan_collection(
         raise ValueError(f"seed={seed} must not be negative")
     chosen = list(STYLES) if styles is None else [find_style(s) for s in styles]
     if not chosen or len({s.name for s in chosen}) < len(chosen):
-        raise ValueError("styles must contain at least one style, and none twice")
+        raise ValueError("styles must contain at least one style, without duplicates")
     names = draw_artist_names(np.random.default_rng([seed, 1]), len(chosen) * n_artists_per_style)
     songs: dict[tuple[int, int], list[SongPlan]] = {}
     for s, style in enumerate(chosen):
@@ -115,7 +115,7 @@ def _plan_artist(style: Style, artist: str, number: int, n_songs: int, stream: l
 
 
 def _length(style: Style, tempo: float, rng: np.random.Generator) -> tuple[float, int, float]:
-    """Return the tempo, number of bars and duration of a song, including its echo: 20 to 26 seconds."""
+    """Return a song's tempo, number of bars, and duration; with its echo, it lasts 20 to 26 seconds."""
     low, high = style.tempo
     tempo = round(float(np.clip(tempo * 2.0 ** (0.05 * rng.standard_normal()), low, high)), 2)
     bar_s = style.beats * 60.0 / tempo

@@ -59,7 +59,7 @@ class Score:
         return [self.degree(root + 2 * i, 60) % 12 for i in range(self.chord_tones)]
 
     def bars(self, letters: str) -> list[tuple[int, str]]:
-        """Return the bars of all sections whose letter is in `letters`, each with that letter."""
+        """Return the bars of all sections whose letter is in `letters`, each with its section's letter."""
         return [
             (bar, s.letter)
             for s in self.sections
@@ -71,7 +71,7 @@ class Score:
 def compose_score(
     style: Style, n_bars: int, key: int, rng: np.random.Generator, scale: str, stillness: float = 0.0
 ) -> Score:
-    """Compose form and harmony of `n_bars` bars; a share of `stillness` (0-0.5) consists only of a drone."""
+    """Compose the form and harmony of `n_bars` bars; `stillness` (0-0.5) is the share with only a drone."""
     form = style.forms[int(rng.integers(len(style.forms)))][:n_bars]
     weight = np.array([{"i": 0.55, "o": 0.6, "k": 0.7}.get(letter, 1.0) for letter in form])
     if stillness > 0.0:
@@ -105,7 +105,7 @@ def _insert_drones(form: str, weight: Float64Array, share: float, rng: np.random
 
 
 def _steps(pattern: str, rng: np.random.Generator) -> list[tuple[int, float]]:
-    """Return (step, velocity) for each step of a pattern that sounds."""
+    """Return (step, velocity) for each step that is not silent."""
     strength = {"X": 1.0, "x": 0.8, "o": 0.42, "?": 0.55}
     steps = []
     for i, sign in enumerate(pattern):
@@ -120,7 +120,7 @@ def _rhythm(part: Part, rng: np.random.Generator) -> str:
 
 
 def _voicings(score: Score, register: int) -> list[list[int]]:
-    """Voice the chords of all bars near `register`, each with the least movement from the previous one."""
+    """Voice each bar's chord near `register`, with as little movement from the previous chord as possible."""
     voiced: list[list[int]] = []
     previous = None
     for bar in range(len(score.chords)):

@@ -49,7 +49,7 @@ _METAL_HZ = (205.3, 304.4, 369.6, 522.7, 540.0, 800.0)
 
 
 def vary_kit(kit: Kit, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Kit:
-    """Return a variation of a kit, with frequencies and lengths moved by about `amount` octaves."""
+    """Return a variation of a kit, with frequencies and lengths changed by about `amount` octaves."""
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     lift = 2.0 ** (0.5 * brightness)
     return replace(
@@ -139,7 +139,7 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)
     centre, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "machine": (900, 1.6)}[name]
-    # A three-second loop takes a tenth of the time of new noise. The right channel starts at a different point.
+    # A three-second loop takes a tenth of the time that new noise takes. The right channel starts at a different point.
     loop = _band(rng, 3 * SAMPLE_RATE, centre * 2.0**brightness, width)
     left = np.resize(loop, n)
     right = np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)

@@ -7,13 +7,13 @@ from musicsim.demo.voices import SAMPLE_RATE
 
 
 def pan_gains(pan: float) -> tuple[np.float32, np.float32]:
-    """Return the left and right gains for constant power; `pan` is from -1 (left) to 1 (right)."""
+    """Return the left and right gains for constant power; `pan` ranges from -1 (left) to 1 (right)."""
     angle = (np.clip(pan, -1.0, 1.0) + 1.0) * np.pi / 4.0
     return np.float32(np.cos(angle) * np.sqrt(2.0)), np.float32(np.sin(angle) * np.sqrt(2.0))
 
 
 def add_echo(sound: Float32Array, delay_s: float, amount: float) -> None:
-    """Add three echoes in place, with the channels swapped at each repeat."""
+    """Add three echoes in place; the channels are swapped in each repeat."""
     delay = round(delay_s * SAMPLE_RATE)
     dry = sound.copy()
     for i in (1, 2, 3):
@@ -32,7 +32,7 @@ def glide(values: FloatingArray, step: int, n: int) -> Float32Array:
 
 
 def sweep_filter(sound: Float32Array, hz: float, closed: Float64Array) -> None:
-    """Fade a low-pass filter at `hz` in and out, in place; `closed` is its share (0-1) over time."""
+    """Fade a low-pass filter at `hz` in and out, in place; `closed` is the share of filtered sound (0-1) over time."""
     from scipy.signal import lfilter
 
     pole = np.exp(-2.0 * np.pi * hz / SAMPLE_RATE)

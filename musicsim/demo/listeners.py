@@ -70,7 +70,7 @@ def write_listening(
     n_playlists: int = 1500,
     seed: int = 0,
 ) -> None:
-    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder, which may not exist yet."""
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder; create it if necessary."""
     if not plans:
         raise ValueError("plans is empty: create plans with plan_collection()")
     if n_listeners < 1 or n_playlists < 0 or seed < 0:
@@ -120,7 +120,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     order = [s.name for s in STYLES]
     styles = [find_style(p.style) for p in plans]
     artist = _number_values([p.artist for p in plans])
-    # A song's place in taste space is that of its style, shifted by its artist and its own sound.
+    # A song's place in taste space is its style's place, shifted by its artist and its own sound.
     habit = 0.12 * rng.standard_normal((artist.max() + 1, 5))
     taste = np.array([[*s.taste, p.brightness] for s, p in zip(styles, plans, strict=True)]) + habit[artist]
     moods = []

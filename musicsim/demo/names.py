@@ -1,4 +1,4 @@
-"""Generate names for artists, songs and albums from words; they are legal file names everywhere."""
+"""Generate names for artists, songs and albums from words; they are legal file names on every system."""
 
 from collections.abc import Callable
 

@@ -2,7 +2,7 @@
 
 Patterns are strings of steps, sixteen per bar: ``X`` strong, ``x`` normal, ``o`` soft, ``?`` sometimes, ``.`` silent. A
 form is a string of letters, one per section: ``i`` intro, ``a`` and ``b`` main sections, ``k`` break, ``o`` outro, and
-``s`` only a drone, which the composer inserts. A part plays in the sections that its ``sections`` lists.
+``s`` only a drone, which the composer inserts. A part plays in the sections listed in its ``sections``.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 An artist's *habits* (instruments and their settings, the kit, the room, the master's tone) come from the artist's seed
 and recur in each song. The song's own seed determines its progression, figures, arrangement and deviations.
 
-With the same versions of numpy and scipy on the same kind of processor, a plan always gives the same samples.
+With the same versions of numpy and scipy on the same kind of processor, a plan always produces the same samples.
 """
 
 import hashlib
@@ -83,7 +83,7 @@ def render(plan: SongPlan) -> Float32Array:
     rng = np.random.default_rng([plan.seed, 1])
     n = round(plan.duration_s * SAMPLE_RATE)
     scale = _scale(style, habits, rng)
-    # Drones take a quarter of a song on average, so a few sounds make up a large part of some songs, but not of others.
+    # Drones take up a quarter of a song on average, so a few sounds dominate some songs, but not others.
     stillness = float(np.clip(habits.stillness + 0.06 * rng.standard_normal(), 0.0, 0.5))
     score = compose_score(style, plan.n_bars, plan.key, rng, scale, stillness)
     mix = _Mix(np.zeros((2, n), np.float32), np.zeros(n, np.float32), 60.0 / plan.tempo, habits.swing, style.swing_unit)
@@ -120,7 +120,7 @@ def _scale(style: Style, habits: _Habits, rng: np.random.Generator) -> str:
 def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
     rng = np.random.default_rng([plan.artist_seed, 5])
     bright = 2.0 * (plan.brightness - 0.5)
-    # Recordings in one style share desks, rooms and microphones, not only their balance.
+    # Recordings in one style share mixing desks, rooms and microphones, not only their spectral balance.
     scene = np.random.default_rng(list(style.name.encode()))
     octaves = np.arange(8) - 3.5
     bumps = np.convolve(rng.standard_normal(10), [0.5, 1.0, 0.5], mode="valid") * 1.2

@@ -1,9 +1,9 @@
-"""Synthesize pitched instruments: a patch and a pitch give one note.
+"""Synthesize pitched instruments: a patch and a pitch define a note.
 
 Two engines render all instruments. *Scanned wavetables* are sequences of single cycles, each with the harmonics at one
 moment of a note (a closing filter, a decaying string). Cycles are read at the rate of the pitch, while a slowly moving
 position fades from one to the next. No harmonic is above 15 kHz, so nothing aliases. In *frequency modulation*, one
-sine wave moves the phase of another.
+sine wave modulates the phase of another.
 
 Conventions: sounds are float32 of shape (n_channels, n_samples), one or two channels, at ``SAMPLE_RATE``. Times are in
 seconds, and pitches are MIDI numbers (69 = 440 Hz).
@@ -30,10 +30,10 @@ class Patch:
     """Settings for one instrument.
 
     ``source`` is the spectrum ("saw", "square", "pulse", "triangle", "organ", "reed", "voice", "string", "piano",
-    "fm"). ``cutoff_hz`` is the low-pass filter's final cutoff. A note starts ``sweep`` octaves above it, and the filter
-    closes with the time constant ``sweep_s``. ``string`` and ``piano`` ring for ``ring_s``. They lose their high
-    harmonics as in a Karplus-Strong loop whose two-point average is raised to the power ``damping``. ``ratio``,
-    ``index`` and ``index_s`` control the modulation of ``fm``.
+    "fm"). ``cutoff_hz`` is the low-pass filter's final cutoff. The cutoff starts ``sweep`` octaves higher, and falls
+    with the time constant ``sweep_s``. ``string`` and ``piano`` ring for ``ring_s``. They lose their high harmonics as
+    in a Karplus-Strong loop whose two-point average is raised to the power ``damping``. ``ratio``, ``index`` and
+    ``index_s`` control the modulation of ``fm``.
     """
 
     source: str
@@ -108,7 +108,7 @@ PATCHES: dict[str, Patch] = {
 
 
 def vary_patch(patch: Patch, rng: np.random.Generator, amount: float, brightness: float = 0.0) -> Patch:
-    """Return an instrument's variation; `amount` (standard deviation of changes) and `brightness` are in octaves."""
+    """Return a variation of an instrument; `amount` (standard deviation of changes) and `brightness` are in octaves."""
     z = 2.0 ** (amount * np.clip(rng.standard_normal(8), -2.0, 2.0))
     return replace(
         patch,
@@ -137,7 +137,7 @@ def softer(patch: Patch) -> Patch:
 
 
 def play_note(patch: Patch, pitch: float, duration_s: float, seed: int) -> Float32Array:
-    """Synthesize one note: float32 (1 or 2, n_samples); a detuned patch gives two channels.
+    """Synthesize one note: float32 (1 or 2, n_samples); a detuned patch produces two channels.
 
     The key is released after `duration_s`; the patch's release follows. `pitch` is a MIDI number.
     """
@@ -172,7 +172,7 @@ def sustain(patch: Patch, pitch: float, ratios: Sequence[float], rng: np.random.
     """Synthesize a seamless loop of a drone: float32 (2, 2 * SAMPLE_RATE), standard deviation 1.
 
     `ratios` are the frequencies of the notes relative to `pitch` (a MIDI number), in multiples of 0.5. Their harmonics
-    coincide, so the chord does not beat. Each harmonic beats slowly with a softer one.
+    coincide, so they do not beat against each other. Each harmonic has a softer neighbor and beats slowly with it.
     """
     size = 2 * SAMPLE_RATE
     spectrum = np.zeros((2, size // 2 + 1), dtype=np.complex128)
@@ -204,7 +204,7 @@ def _cycles(hz: float, n: int, patch: Patch, start: float) -> Float64Array:
 
 
 def _source_spectrum(patch: Patch, k: npt.NDArray, f0: float, rng: np.random.Generator) -> npt.NDArray:
-    """Return the amplitudes of the harmonics `k` before any filter."""
+    """Return the amplitudes of the harmonics `k` before filtering."""
     odd = k % 2 == 1
     match patch.source:
         case "square":

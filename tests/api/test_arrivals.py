@@ -163,7 +163,7 @@ def test_long_wait_for_slot_returns_503(monkeypatch):
             task.cancel()
         return answer
 
-    assert asyncio.run(attack()) == (503, "too many files are being sent.")
+    assert asyncio.run(attack()) == (503, "too many files are being uploaded.")
 
 
 def test_body_arrives_complete_from_memory_and_disk():

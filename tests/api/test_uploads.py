@@ -68,7 +68,7 @@ def given(monkeypatch):
 
     def give_and_tell(worker, task):
         give(worker, task)
-        if task is not None and task.name == "the file that was sent":  # no ping, and not the warm-up
+        if task is not None and task.name == "the uploaded file":  # no ping, and not the warm-up
             event.set()
 
     monkeypatch.setattr(Worker, "give", give_and_tell)
@@ -166,7 +166,7 @@ def test_killed_worker_fails_only_one_request(client, tiny_library, tmp_path, so
         os.kill(child.pid, signal.SIGKILL)
     answer = hostile.answer()
     assert answer.status_code == 422
-    assert "the file that was sent: the decoder crashed" in answer.json()["error"]
+    assert "the uploaded file: the decoder crashed" in answer.json()["error"]
     assert left(tiny_library) == []
     assert client.post("/api/similar", content=song).status_code == 200
 

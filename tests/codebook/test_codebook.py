@@ -363,7 +363,7 @@ def test_transform_error_names_bad_song(songs, message):
 def test_tau_changed_after_fit_is_validated(rng):
     codebook = Codebook(16, random_state=0).fit(music_like(rng, 100, 4))
     codebook.set_params(n_codewords=64, tau=32)
-    with pytest.raises(ValueError, match="16, the number of codewords of the last fit"):
+    with pytest.raises(ValueError, match="16, the number of codewords in the last fit"):
         codebook.transform([np.ones((3, 4))])
     codebook.set_params(n_codewords=64, tau=2)
     assert codebook.transform([np.ones((3, 4))]).shape == (1, 16)

@@ -127,7 +127,7 @@ def test_plan_can_be_pickled(plans):
         ({"seed": -1}, "seed=-1"),
         ({"styles": ["Polka"]}, "style 'Polka' is unknown"),
         ({"styles": []}, "at least one style"),
-        ({"styles": ["House", "House"]}, "none twice"),
+        ({"styles": ["House", "House"]}, "without duplicates"),
     ],
 )
 def test_rejects_bad_arguments(arguments, message):

@@ -115,7 +115,7 @@ def test_command_is_a_job_that_others_wait_for_and_can_cancel(store, tmp_path):
     assert (job.kind, job.pid, job.arguments["paths"]) == ("add", command.pid, [str(folder)])
     assert job.total
     waiting = _start_command(store, "scan")
-    assert waiting.stderr.readline() == "Waiting for the current job: Adding songs. This command starts afterwards.\n"
+    assert waiting.stderr.readline() == "Waiting for the current job: Adding songs. This command starts when it ends.\n"
     until(lambda: [job.state for job in jobs.active(store)] == ["paused", "waiting"])
     jobs.cancel(store, job.id)
     assert "canceled in the app" in command.communicate()[1]

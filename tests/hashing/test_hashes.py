@@ -235,7 +235,7 @@ def test_ranknet_method_runs_first_phase_only(songs):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"n_bits": 0}, "n_bits=0 should be a whole number, at least 1 and at most 1024"),
+        ({"n_bits": 0}, "n_bits=0 should be an integer from 1 to 1024"),
         ({"n_bits": 2.5}, "n_bits=2.5"),
         ({"score": "ndcg"}, "score='ndcg' should be one of classification, retrieval"),
         ({"method": "sgd"}, "method='sgd'"),

@@ -121,7 +121,7 @@ def test_excluded_documents_fill_no_bin():
     ("change", "message"),
     [
         ({"labels": [0, 1]}, r"labels has shape \(2,\); it must be \(60,\)"),
-        ({"n_bins": 0}, "n_bins=0 should be a whole number"),
+        ({"n_bins": 0}, "n_bins=0 should be an integer"),
         ({"queries": np.zeros((3, 7), np.uint64)}, "the widths must be equal"),
         ({"codes": np.zeros((60, 1))}, "codes must be uint64, .* not float64"),
     ],
