@@ -68,7 +68,7 @@ def test_constant_ranker_gets_worst_score():
         (([np.nan, 1.0], [1, 2], [2]), "scores: row 0 is not finite"),
         (([1.0, 1.0], [1, -2], [2]), "the label of row 1"),
         (([1.0, 1.0], [1, 2], [3]), "group sums to 3, but there are 2 rows"),
-        (([1.0, 1.0], [1, 2], [2, 0]), "whole numbers of at least 1"),
+        (([1.0, 1.0], [1, 2], [2, 0]), "integers of at least 1"),
         (([1.0, 1.0], [1, 1001], [2]), "the label of row 1 is 1001; labels must be from 0 to 1000"),
         (([1.0, 1.0], [np.inf, 1], [2]), "the label of row 0 is inf"),
         (([1.0, 1.0], [1, 2], [2], (0,)), "ks="),

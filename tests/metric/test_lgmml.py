@@ -411,7 +411,7 @@ def test_rejects_bad_documents():
     X, y, group = ranked_documents()
     with pytest.raises(ValueError, match="group sums to"):
         LGMML().fit(X, y, group[:-1])
-    with pytest.raises(ValueError, match="whole numbers"):
+    with pytest.raises(ValueError, match="integer"):
         LGMML().fit(X, y, [0.5] * len(X))
     with pytest.raises(ValueError, match="the label of row 0"):
         LGMML().fit(X, y - 5, group)
