@@ -3,4 +3,4 @@
 __version__ = "1.0.0"
 
 LIBRARY_FILE = "library.sqlite"
-"""Name of the file that marks a folder as a library; defined here so that finding libraries needs no other import."""
+"""Name of the file that marks a folder as a library; defined here so that finding libraries imports nothing else."""

@@ -56,7 +56,7 @@ def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread in the whole process until the last of these blocks ends.
 
     If threadpoolctl limits overlap in two threads, each thread restores the other's limit when it ends; this function
-    avoids that. Entering a block takes about 15 ms to look up the loaded libraries, but a nested block takes no time.
+    avoids that. Entering a block takes about 15 ms to look up the loaded libraries, but nested blocks are free.
     """
     if not _nesting.depth:
         _keeper.enter()

@@ -245,7 +245,7 @@ def test_slow_web_server_times_out(hostile, monkeypatch):
         released.set()
     assert found.files == []
     ((_, reason),) = found.problems
-    assert "takes too long" in reason
+    assert "took too long" in reason
 
 
 def test_bad_web_server_responses_give_clear_errors(hostile):

@@ -44,7 +44,7 @@ def test_model_lifecycle(library, tmp_path):
     assert "mine was imported" in out
     assert names(library) == {"Sound": False, "ours": True, "mine": False}
     out, _ = run("models", "delete", "ours", library=library)
-    assert "Sound is in use" in out
+    assert "Sound is now in use" in out
     assert names(library) == {"Sound": True, "mine": False}
 
 

@@ -139,7 +139,7 @@ def similar(song_id: int, search: _Search, library: str | None = None, model: _M
 def similar_to_several(search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
     """Find songs that are similar to several songs (repeat `like`) but not to others (`unlike`).
 
-    With `words` alone, the results are the songs that match the words, and they have no similarity.
+    With `words` alone, the results are the songs that match the words, without similarities.
     """
     if not search.like and not search.words:
         raise HTTPException(422, "give songs with `like`, or a description with `words`.")

@@ -122,7 +122,7 @@ class SoundReader:
 
     def __init__(self, source: Path | bytes) -> None:
         self.source = source
-        # length that the container states; None if there is none, or if FFmpeg would only estimate it
+        # length that the container states; None if it is missing, or if FFmpeg would only estimate it
         self.expected_s: float | None = None
         self.damaged = 0  # number of packets that could not be read or decoded
         self.has_audio = False
@@ -312,7 +312,7 @@ def _choose_decoder(stream: av.AudioStream) -> _Decode:
 
 
 def _drain(fifo: av.AudioFifo, n_samples: int = 0) -> Iterator[Block]:
-    """Yield the next `n_samples` samples (by default, all samples) as a block, unless there are none."""
+    """Yield the next `n_samples` samples (by default, all samples) as a block; yield nothing if `fifo` is empty."""
     frame = fifo.read(n_samples, partial=True)
     if frame is not None and frame.samples:
         yield _as_block(frame)

@@ -74,7 +74,7 @@ def emit(value: Any) -> None:
 def show(
     columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
 ) -> None:
-    """Print a table; if there are no columns, omit the header."""
+    """Print a table; without columns, omit the header."""
     table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(safe, row))

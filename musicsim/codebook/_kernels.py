@@ -218,7 +218,7 @@ def _move(codewords, counts, i, frame, packed, column):
 
 @njit(cache=True, nogil=True)
 def _seed(frame, codewords, n_used):
-    """Return the used codeword that equals the frame; if there is none, return the first unused one."""
+    """Return the used codeword that equals the frame; otherwise, return the first unused one."""
     for i in range(n_used):
         for p in range(codewords.shape[1]):
             if np.float32(codewords[i, p]) != frame[p]:
