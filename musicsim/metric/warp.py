@@ -74,7 +74,7 @@ def warp_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_st
 
 @njit(cache=True, nogil=True)
 def ndcg_steps(closeness, lower, starts, queries, phi, rate, margin, batch, n_steps, gains, k, state, total):
-    """Take `n_steps` steps on minibatches of `batch` queries; weight violated pairs by the NDCG@k change of a swap.
+    """Take `n_steps` steps on minibatches of `batch` queries; weight violated pairs by how much a swap changes NDCG@k.
 
     `gains` are relative to the query's best DCG@k. Changes `phi` and `total` as :func:`warp_steps` does, and returns
     the mean weighted hinge loss of the queries.

@@ -16,7 +16,7 @@ from musicsim.order._kernels import pair_distances
 
 
 class Objective:
-    """The objective f with its slopes and lower bounds, for songs (n_songs, d) and comparisons (m, 4).
+    """The objective f with its subgradients and lower bounds, for songs (n_songs, d) and comparisons (m, 4).
 
     The cone has d columns; its weights are also the weights of the penalty. In addition to the songs, this needs twice
     their memory, plus 60 bytes per comparison.

@@ -40,7 +40,7 @@ class Leaves:
     step: float = 1.0
     seeds: tuple[int, ...]
     sizes: Int64Array
-    """Number of inner nodes, of leaves, and of slots in use."""
+    """Numbers of inner nodes, leaves, and slots in use."""
     copies: float = 1.0
     """Mean number of copies of a row in each tree when the tree was grown."""
     n_held: int = field(init=False)

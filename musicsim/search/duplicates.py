@@ -97,7 +97,7 @@ def group_pairs(n: int, pairs: npt.ArrayLike) -> Int64Array:
     """
     ends = np.asarray(pairs, dtype=np.int64)
     if ends.size and not (ends.ndim == 2 and ends.shape[1] == 2 and 0 <= ends.min() <= ends.max() < n):
-        raise ValueError(f"pairs must have shape (m, 2) and rows from 0 to {n - 1}.")
+        raise ValueError(f"pairs must have shape (m, 2) and contain row numbers from 0 to {n - 1}.")
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

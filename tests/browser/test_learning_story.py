@@ -152,7 +152,7 @@ def test_training_survives_tab_and_server_restart(page, folder, history):
     with serve(APP, environment=environment) as address:
         visit(page, address, "train")
         expect(page.get_by_text("held-out artists").first).to_be_visible()
-        expect(page.get_by_text("Training of Genres in")).to_be_visible()
+        expect(page.get_by_text("Trained Genres in")).to_be_visible()
     with Library.open(folder) as library:
         assert [record.kind for record in library.models.all()] == ["native", "codewords", "learned"]
         (job, *_) = library.jobs.recent()

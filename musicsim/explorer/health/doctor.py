@@ -40,7 +40,7 @@ _BACKUP = "Restore a backup."
 _FIX = "`musicsim doctor --fix` {}."
 _REFITTABLE = (*BUILT_IN, LEARNED_KIND, REPRESENTATION_KIND)  # kinds of models that the library can refit
 _ARTIFACTS = ("clusters.npz", "map.npz", "walk.npz")
-_REPORT_EVERY = 100  # songs between two progress reports
+_REPORT_EVERY = 100  # number of songs between progress reports
 
 
 @dataclass(frozen=True, slots=True)

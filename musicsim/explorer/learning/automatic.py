@@ -62,7 +62,7 @@ _MAX_PARTS = 6  # per song
 _MAX_DIVIDED = 300  # maximum number of songs that are divided into parts
 
 Learn = Callable[[Int64Array, int], Float64Array]
-"""Learns L (r, d) from training rows; the second argument limits the number of rows that a ranking uses."""
+"""Learns L (r, d) from training rows; the second argument limits the rows used to learn a ranking."""
 Attempts = Mapping[str, Float64Array]
 """Scores (n_measures, n_queries) of each method on the queries of all folds, keyed by `Way.words`."""
 

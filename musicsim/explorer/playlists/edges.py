@@ -130,7 +130,7 @@ def default_weights(names: Sequence[str]) -> Float64Array:
     """Return weights that are equal within each family, for a library without playlists."""
     families = playlist.edge_families(names)
     counts = Counter(families)
-    # a conjunction has a tenth of the share of its lighter family: there are many conjunctions, and they are precise
+    # a conjunction gets a tenth of the smaller of its two families' shares, because there are many precise conjunctions
     share = {family: min(FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0) for family in counts}
     weights = np.array([share[family] / counts[family] for family in families])
     return weights / weights.sum()

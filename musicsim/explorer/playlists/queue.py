@@ -63,7 +63,7 @@ class QueueRequest:
 
 
 def build_queue(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> list[QueueItem]:
-    """Return the queue of a request, without the seed itself and without repeats.
+    """Return the queue for a request, without the seed itself and without repeats.
 
     A longer queue begins with the same songs. The queue is shorter than requested if no more songs match, or if
     `walker` is None because the walk is not ready yet.

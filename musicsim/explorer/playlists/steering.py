@@ -133,8 +133,8 @@ def weigh_rising(
     Let r be the share of the allowed songs with a smaller value. A song has weight exp(-((r - t) / s)^2 / 2) at the
     position with target share t. The targets increase evenly over `length` positions, from 0 (or the share of the song
     `first`) to 1. Every position therefore has about the same number of songs to choose from. The deviation s is 0.02,
-    or the share of two songs if that is larger. `values` (n_songs,) are nan if unknown; negate them for a falling
-    playlist.
+    or 2 divided by the number of known values if that is larger. `values` (n_songs,) are nan if unknown;
+    negate them for a falling playlist.
     """
     known = np.sort(values[allowed & np.isfinite(values)].astype(np.float64))
     if len(known) < 2:
@@ -171,7 +171,7 @@ class SoundRanks:
         return _distances_from(self._X)
 
     def shares(self, row: int) -> Float64Array:
-        """Return the rank of each song as a share of the others: 0 for the song itself, 1 for the farthest."""
+        """Return the rank of each song as a fraction: 0 for the song itself, 1 for the farthest."""
         if self._last is None or self._last[0] != row:
             distance = self._squared_distances(self._X[row])
             distance[row] = -np.inf

@@ -53,7 +53,7 @@ def fit_map(X: Float32Array, random_state: int = _SEED, *, start: Float32Array |
         return _main_axes(X) if start is None else align(_main_axes(X), start)
     if start is not None and np.ptp(start[:, 0]) == 0.0:  # t-SNE would divide by this width of 0
         start = None
-    # t-SNE needs two main axes to start from
+    # t-SNE starts from two principal axes
     columns = np.pad(np.asarray(X, dtype=np.float64), ((0, 0), (0, max(0, 2 - X.shape[1]))))
     lay_out = _run_open_tsne if has_open_tsne() else _run_scikit_learn
     places = np.asarray(lay_out(columns, start, random_state), dtype=np.float32)

@@ -48,7 +48,7 @@ class ListRequest:
     """Order of a list of songs."""
 
     sort: str = option("id", "Sort by this value; songs without the value come last.", choices=_SORT_KEYS)
-    descending: bool = option(False, "From the largest to the smallest.")
+    descending: bool = option(False, "Sort in descending order.")
 
     def __post_init__(self) -> None:
         settle(self)

@@ -50,7 +50,7 @@ class Rate:
 
     share: float | None  # None without cases
     n: int  # number of cases
-    low: float  # Wilson 95% interval; 0 and 1 without cases
+    low: float  # Wilson 95% interval; 0 and 1 if there are no cases
     high: float
     chance: float | None  # share expected from random answers; None without cases
 

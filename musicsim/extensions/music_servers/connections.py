@@ -46,7 +46,7 @@ class Connection:
         if self.sends not in get_args(Sends):
             raise LibraryError(f"{self.name}: sends={self.sends!r} must be one of {get_args(Sends)}.")
         if not self.secret or not (self.user or self.sends == "key"):
-            raise LibraryError(f"{self.name}: give a user and a password, or an API key.")
+            raise LibraryError(f"{self.name}: enter a user name and a password, or an API key.")
 
     @property
     def listener(self) -> str:

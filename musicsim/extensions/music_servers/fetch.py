@@ -115,7 +115,7 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
 
 def _find_problem(outcome: Any, song: ServerSong) -> str | None:
     if isinstance(outcome, Skipped | Same):
-        return "the file is too short or too silent to be a song."
+        return "the file is too short or too quiet to be a song."
     if isinstance(outcome, MusicsimError):
         # hide the name of the temporary copy, which means nothing to users
         return re.sub(r"\S*" + re.escape(os.sep) + r"scratch" + re.escape(os.sep) + r"\S+", "the file", str(outcome))

@@ -218,7 +218,7 @@ class JsonStream(_Watched):
         if not self._has_list:
             raise self.fault("is the end of the file, but no list of records was found. Is this the right file?")
         if self._peek():
-            raise self.fault("continues after the end of the document.")
+            raise self.fault("has extra data after the end of the document.")
 
     def _inside(self, names: Sequence[str], depth: int = 0) -> Iterator[Any]:
         if self._peek() == "[":

@@ -17,7 +17,7 @@ from musicsim.library.db import Tables, Write, check_details, schema
 FORMS = ("odd", "like")
 """Kinds of questions about songs. Which one does not belong? Which one is more like the first?"""
 RESULT = "result"
-"""Kind of a rating, which says whether a search result is similar to the query song."""
+"""The kind of judgment that rates whether a search result is similar to the query song."""
 
 _MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # minimum and maximum number of songs in a question
 _MAX_PAGES = 1024  # maximum number of database pages of 4 kB for one visitor's judgments

@@ -53,7 +53,7 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
 def play_songs(
     library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False, queue: str = ""
 ) -> None:
-    """Replace the queue with these songs and play; a preview starts the first at its most typical 30 seconds."""
+    """Replace the queue with these songs and play; a `preview` starts at the first song's most typical 30 seconds."""
     tracks = [track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
     play_tracks(library, tracks, start, queue=queue)
 

@@ -1,4 +1,4 @@
-"""A list of songs with a play button, a similarity or length, and actions on each row; song covers."""
+"""A list of songs, each with a cover, a play button, a similarity or length, and actions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass

@@ -166,7 +166,7 @@ def _notes(why: Why, one: Side, other: Side) -> list[str]:
 
 def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
     """Return a bar chart of each part's points, before learning (gray) and in the current model."""
-    letters = dict(zip(shared, _LETTERS, strict=False))  # letters in the waveforms, keyed by the name of their bar
+    letters = dict(zip(shared, _LETTERS, strict=False))  # letters on the waveforms, keyed by the label of their bar
     names = [f"{letters.get(part.words, '')}  {part.words}".strip() for part in parts]
     *before, points = (
         [100 * part.similarity for part in stage] for stage in zip(*(p.stages for p in parts), strict=True)

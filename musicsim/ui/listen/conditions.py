@@ -66,7 +66,7 @@ def filters_popover(snapshot: Snapshot) -> None:
 
 
 def ranking_options() -> None:
-    """Show the options of the nearest songs."""
+    """Show the options for the nearest songs."""
     st.segmented_control(**_widget("k"), options=(10, 20, 50), required=True)
     st.number_input(**_widget("per_artist") | limits(SearchRequest, "per_artist"))
     st.selectbox(

@@ -28,7 +28,7 @@ class _Feedback:
 
 
 _FEEDBACK: Key[dict[str, _Feedback]] = Key("search_feedback", dict, "thumbs by the name of the seed", is_kept=True)
-_SHOWN: Key[list[Song]] = Key("feedback_shown", list, "songs of the queue before the last thumb")
+_SHOWN: Key[list[Song]] = Key("feedback_shown", list, "songs in the queue before the last thumb")
 
 
 def thumbs_of(snapshot: Snapshot, seed: str, song_id: int | None) -> Thumbs:

@@ -17,7 +17,7 @@ from musicsim.ui.listen.state import ListenState, begin, state_of
 
 MAX_EXAMPLES = 25
 WORDS: Key[str] = Key("search_words", str, "words that songs must match", per_library=True, is_kept=True)
-PLAY_AT: Key[int | None] = Key("listen_play_at", lambda: None, "place of the queue to play next; -1 for the seed")
+PLAY_AT: Key[int | None] = Key("listen_play_at", lambda: None, "position in the queue to play next; -1 for the seed")
 
 
 @dataclass(frozen=True, slots=True)

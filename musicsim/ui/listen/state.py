@@ -27,7 +27,7 @@ class ListenState:
     target: int | None = None  # id of the song that the queue leads to
     calmer: int = 0
     surprise: float = SURPRISE
-    pins: Mapping[int, int] = field(default_factory=dict, hash=False)  # song ids by place
+    pins: Mapping[int, int] = field(default_factory=dict, hash=False)  # song ids by position in the queue
     removed: frozenset[int] = frozenset()
     heard: tuple[Heard, ...] = ()
     length: int = N_SONGS

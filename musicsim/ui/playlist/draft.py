@@ -167,7 +167,7 @@ def can_undo() -> bool:
 
 
 def can_redo() -> bool:
-    """Return True if an undone change can be repeated."""
+    """Return True if an undone change can be redone."""
     drafts, at = _history()
     return PLAYLIST.get() is not None and at < len(drafts) - 1
 

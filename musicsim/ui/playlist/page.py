@@ -52,7 +52,7 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
     if trouble:
         st.error(plain(trouble), icon=":material/error:")
     if draft is None or not draft.song_ids:
-        st.caption("Click a part of the sentence to change it. Every song comes with the reason why it follows.")
+        st.caption("Click a part of the sentence to change it. Each song is shown with the reason it was chosen.")
         _show_lists(snapshot)
     else:
         _show_draft(snapshot, walker, draft, f"Saved as “{plain(saved.name)}”." if saved else "")

@@ -220,7 +220,7 @@ def _explain_table(snapshot: Snapshot, kind: str) -> None:
         facts.append(f"Means over {scores.n_queries:,} query songs, {scores.n_skipped:,} skipped")
         facts += [f"{scores.n_left_out:,} not sampled"] if scores.n_left_out else []
         if scores.n_ranked < snapshot.n_indexed:
-            among = "training songs" if _SPLIT.get() else "songs of a sample"
+            among = "training songs" if _SPLIT.get() else "sampled songs"
             facts.append(f"ranked among {scores.n_ranked:,} {among}")
         facts.append("95% interval over resampled artists in gray")
     facts += ["songs by the query's own artist are left out"] if kind not in ("artist", "folder") else []

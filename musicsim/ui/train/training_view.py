@@ -252,7 +252,7 @@ def _show_ended(library: Library, job: Job) -> None:
     name = plain(job.arguments["name"])
     if job.state == "done":
         was_watched = _WATCHED.get() == job.id  # keep the curves visible after the end
-        with st.expander(f"Training of **{name}** in {duration}", was_watched, icon=":material/show_chart:"):
+        with st.expander(f"Trained **{name}** in {duration}", was_watched, icon=":material/show_chart:"):
             _show_charts(library.jobs.trace(job.id), job)
         return
     if job.state == "failed":
