@@ -265,7 +265,7 @@ HOSTILE = {
     "cut list": (f"[{LISTEN},\n{LISTEN[:60]}", "line 3 is not JSON"),
     "cut after entry": (f"[{LISTEN}", "the file is cut off"),
     "no comma": (f"[{LISTEN}{LISTEN}]", "line 2 has '{' instead of ','"),
-    "bytes behind": (f"[{LISTEN}] x", "line 2 continues after the end"),
+    "bytes behind": (f"[{LISTEN}] x", "line 2 has extra data after the end"),
     "bomb": ('{"payload": ' + "[" * 200_000 + '"track_metadata"', "not in a known format"),
     "bomb inside": (f"[{LISTEN}, " + "[" * 900_000, "line 2 is nested too deeply"),
     "bomb in a line": (LISTEN + "[" * 900_000, "line 2 is nested too deeply"),

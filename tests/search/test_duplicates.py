@@ -341,5 +341,5 @@ def test_groups_are_what_pairs_connect(case):
 
 
 def test_a_pair_of_a_song_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="rows from 0 to 1"):
+    with pytest.raises(ValueError, match="row numbers from 0 to 1"):
         group_pairs(2, [(1, 2)])
