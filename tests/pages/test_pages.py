@@ -205,7 +205,7 @@ def test_empty_library_sections_have_messages(full):
         ("missing", "No missing files."),
         ("same", "No duplicates found."),
         ("artists", "No artist seems to have more than one spelling."),
-        ("settings", "This library is in"),
+        ("settings", "This library is stored in"),
     ):
         show_section(app, section)
         assert not app.exception

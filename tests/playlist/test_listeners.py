@@ -79,7 +79,7 @@ def test_groups_make_edges():
     [
         ({"method": "svd"}, "method='svd'"),
         ({"n_factors": 0}, "n_factors=0"),
-        ({"sizes": (0,)}, "each at least 2"),
+        ({"sizes": (0,)}, "integers of at least 2"),
         ({"plays": [[-1.0, 1.0]]}, "plays must be finite and not negative"),
         ({"plays": [[np.inf, 1.0]]}, "plays must be finite and not negative"),
     ],

@@ -580,7 +580,7 @@ def test_nothing_can_be_asked_before_fit(index, tmp_path):
         ({"spill": -0.01}, "spill=-0.01"),
         ({"spill": float("nan")}, "spill=nan"),
         ({"leaf_size": 0}, "leaf_size=0"),
-        ({"leaf_size": 2.5}, "leaf_size=2.5 .* whole"),
+        ({"leaf_size": 2.5}, "leaf_size=2.5 .* integer"),
         ({"n_sample": 1}, "n_sample=1"),
         ({"n_sample": 99.5}, "n_sample=99.5"),
         ({"n_jobs": 0}, "n_jobs=0"),

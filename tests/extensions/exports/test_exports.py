@@ -277,7 +277,7 @@ def test_failed_export_leaves_nothing(library, tmp_path):
         export(library, "plays", tmp_path / "no" / "p.csv", ExportRequest())
     with pytest.raises(NotFoundError, match="k must be at least 1"):
         export(library, "neighbours", tmp_path / "n.csv", ExportRequest(k=0))
-    with pytest.raises(ModelError, match="too few"):
+    with pytest.raises(ModelError, match="at least 5 artists"):
         export(library, "splits", tmp_path / "s.csv", ExportRequest())
     assert list(tmp_path.glob("*.csv")) == []
 
