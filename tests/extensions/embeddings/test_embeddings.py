@@ -161,7 +161,7 @@ def _hostile(kind, path):
         ("objects", "objects"), ("objects as names", "objects"), ("text", "must be numbers"),
         ("one column", "must be (songs"), ("names of others", "names have shape"), ("no names", "must contain 'ids'"),
         ("nothing but NaN", "none of the 2 rows"), ("no zip", "not an .npz file"), ("cut off", "not an .npz file"),
-        ("damaged", "it is damaged"), ("more than there is", "do not fit into"), ("larger than is read", "has more than"),
+        ("damaged", "it is damaged"), ("more than there is", "not fit into"), ("larger than is read", "has more than"),
     ],
 )  # fmt: skip
 def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, monkeypatch, kind, words):
