@@ -170,9 +170,11 @@ def take_library(page: Page, songs: Sequence[Song]) -> None:
 def take_exports(page: Page, songs: Sequence[Song]) -> None:
     """Export the map and the tags for other programs."""
     _open(page, "/research?section=exports")
-    for kind in ("map", "tags"):
-        page.locator(f".st-key-export_{kind} button").click()
-        page.get_by_role("link", name=kind).wait_for(timeout=PATIENCE_MS)
+    for label in ("Map", "Tags"):
+        actions.choose(page, "Data", label)
+        page.wait_for_selector(actions.IDLE)
+        page.locator(".st-key-export_start button").click()
+        page.get_by_role("link", name=label.lower()).wait_for(timeout=PATIENCE_MS)
     page.get_by_role("heading", name="Exported files").scroll_into_view_if_needed()
     _shoot(page, "exports")
 
