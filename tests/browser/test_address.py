@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.actions import (
+    IDLE,
     choose,
     row_action,
     row_ids,
@@ -92,6 +93,7 @@ def test_reload_keeps_session_of_tab(page, chromium, address, home):
     choose(page, "Color by", "artist")
     page.wait_for_function("({map}) => map.drawnBy === 'artist'", arg=wait_for_map(page).element_handle())
     switch(page, "playlist")
+    page.wait_for_selector(IDLE)  # a popover that is opened while the page is drawn closes again
     page.get_by_role("button", name="any song").last.click()
     page.get_by_role("combobox", name=re.compile("Pass through")).fill(songs[7].title)
     page.get_by_role("option", name=re.compile(songs[7].title)).click()
