@@ -15,6 +15,7 @@ from musicsim.progress import Canceled, Progress, no_progress
 
 _log = logging.getLogger(__name__)
 WRITE_EVERY_S = 0.25
+WAITS = "Waiting for the current job. This one starts afterwards."
 _STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
 
 
@@ -77,7 +78,7 @@ def track(library: Library, job_id: int, show: Progress = no_progress, *, waits:
     progress, state = JobProgress(library, job_id, show), "interrupted"
     try:
         while waits and (first := jobs.current(library)) is not None and first.id != job_id:
-            progress("Waiting for the current job. This one starts afterwards.")
+            progress(WAITS)
             time.sleep(WRITE_EVERY_S)
         library.jobs.update(job_id, state="running", pid=os.getpid(), message="starting")
         yield progress

@@ -244,7 +244,8 @@ class Walk:
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
         audible = self._describe_audible(step.name)
-        shared = describe_pairs(self.snapshot, previous, [song])[0] if is_sound or not audible else ""
+        is_compared = is_sound or (self._uses_sound and not audible)
+        shared = describe_pairs(self.snapshot, previous, [song])[0] if is_compared else ""
         label = _label_sound(shared) if is_sound else self._describe(step.name)
         return Edge(audible or shared if self._uses_sound else label, step.probability, label)
 

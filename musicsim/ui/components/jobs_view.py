@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from musicsim.explorer import jobs
+from musicsim.explorer.job_progress import WAITS
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
@@ -22,7 +23,6 @@ from musicsim.wording import clock, count, duration
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."
-WAITS = "Waiting for the current job. This one starts afterwards."
 _SEEN: Key[int | None] = Key("seen_job", lambda: None, "id of the last job in the sidebar", per_library=True)
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
