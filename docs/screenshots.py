@@ -25,6 +25,7 @@ from musicsim.explorer.libraries import default_folder  # noqa: E402
 from musicsim.explorer.refresh.refresh import refresh  # noqa: E402
 from musicsim.explorer.snapshot.snapshot import take_snapshot  # noqa: E402
 from musicsim.explorer.survey.questions import is_predicted, next_question  # noqa: E402
+from musicsim.extensions.exports.request import EXPORTS  # noqa: E402
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore  # noqa: E402
 from musicsim.extensions.listening_tests.taking_part import test_of  # noqa: E402
 from musicsim.library import Library, Song  # noqa: E402
@@ -170,11 +171,11 @@ def take_library(page: Page, songs: Sequence[Song]) -> None:
 def take_exports(page: Page, songs: Sequence[Song]) -> None:
     """Export the map and the tags for other programs."""
     _open(page, "/research?section=exports")
-    for label in ("Map", "Tags"):
-        actions.choose(page, "Data", label)
-        page.wait_for_selector(actions.IDLE)
+    for kind in ("map", "tags"):
+        actions.choose(page, "Data", EXPORTS[kind].label)
+        page.get_by_text(EXPORTS[kind].help).wait_for()
         page.locator(".st-key-export_start button").click()
-        page.get_by_role("link", name=label.lower()).wait_for(timeout=PATIENCE_MS)
+        page.get_by_role("link", name=kind).wait_for(timeout=PATIENCE_MS)
     page.get_by_role("heading", name="Exported files").scroll_into_view_if_needed()
     _shoot(page, "exports")
 
