@@ -444,7 +444,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             if weights.shape != (self.hypergraph.n_songs,):
                 raise ValueError(f"weigh has shape {weights.shape}; it must be ({self.hypergraph.n_songs},)")
             if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-                raise ValueError("weigh must return finite weights of at least 0")
+                raise ValueError("weigh must return weights that are finite and not negative")
             return weights
 
         return weigh_checked
