@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
-from multiprocessing import active_children
 from pathlib import Path
+from queue import Queue
 
 import numpy as np
 import pytest
@@ -63,16 +63,16 @@ def left(library):
 
 @pytest.fixture
 def given(monkeypatch):
-    """Return an event that is set once a file that was sent has been given to a worker."""
-    event, give = threading.Event(), Worker.give
+    """Return a queue of the workers that were given an uploaded file."""
+    workers, give = Queue(), Worker.give
 
-    def give_and_tell(worker, task):
+    def give_and_note(worker, task):
         give(worker, task)
         if task is not None and task.name == "the uploaded file":  # no ping, and not the warm-up
-            event.set()
+            workers.put(worker)
 
-    monkeypatch.setattr(Worker, "give", give_and_tell)
-    return event
+    monkeypatch.setattr(Worker, "give", give_and_note)
+    return workers
 
 
 class Asking(threading.Thread):
@@ -161,9 +161,8 @@ def test_unknown_library_returns_404_before_reading(client):
 @pytest.mark.long
 def test_killed_worker_fails_only_one_request(client, tiny_library, tmp_path, song, given):
     hostile = Asking(client, "/api/similar?minutes=600", content=silence(tmp_path / "long.flac", 600))
-    assert given.wait(PATIENCE_S)
-    for child in active_children():
-        os.kill(child.pid, signal.SIGKILL)
+    # not by `active_children`, which forgets the workers if a test has killed their fork server
+    os.kill(given.get(timeout=PATIENCE_S)._process.pid, signal.SIGKILL)  # noqa: SLF001
     answer = hostile.answer()
     assert answer.status_code == 422
     assert "the uploaded file: the decoder crashed" in answer.json()["error"]

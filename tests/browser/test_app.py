@@ -22,6 +22,7 @@ from tests.browser.actions import (
     names_on_map,
     nearest_rows,
     outline,
+    play_slowly,
     player_plays,
     row_action,
     row_ids,
@@ -46,6 +47,7 @@ STAR = "star"
 
 @pytest.mark.story
 def test_map_renders_and_click_plays_song(page, address, home):
+    play_slowly(page)
     visit(page, address)
     plot = wait_for_map(page)
     assert sorted(names_on_map(plot)) == ["Genre clicks:4", "Genre noise:4", "Genre tones:4"]
@@ -55,12 +57,13 @@ def test_map_renders_and_click_plays_song(page, address, home):
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
     expect(rows(page)).to_have_count(11)  # the nearest songs, then the walk
     assert song.id not in row_ids(page)
-    page.wait_for_function("() => +document.querySelector('[data-testid=player-audio]').currentTime > 0.5")
+    page.wait_for_function("() => +document.querySelector('[data-testid=player-audio]').currentTime > 0")
     expect(player).to_have_attribute("data-queue-length", "12")
 
 
 def test_playing_neighbor_continues_with_queue(page, address, home):
     song = songs_of(home)[0]
+    play_slowly(page)
     visit(page, address, query=f"?song={song.id}")
     expect(rows(page)).to_have_count(11)
     ids = row_ids(page)
@@ -73,6 +76,7 @@ def test_playing_neighbor_continues_with_queue(page, address, home):
 
 
 def test_typing_title_finds_and_marks_song(page, address, home):
+    play_slowly(page)
     visit(page, address)
     wait_for_map(page)
     box = page.get_by_role("combobox", name="Search")
@@ -388,6 +392,7 @@ def _failures(folder: Path):
 @pytest.mark.story
 def test_player_keeps_playing_across_pages(page, address, home):
     song = songs_of(home)[0]
+    play_slowly(page)
     visit(page, address, query=f"?song={song.id}")
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player_plays(page, song.id)
@@ -406,6 +411,7 @@ def test_player_keeps_playing_across_pages(page, address, home):
 
 def test_radio_continues_after_queue_ends(page, address, home):
     by_id = {song.id: song for song in songs_of(home)}
+    play_slowly(page)
     visit(page, address)
     wait_for_map(page)
     page.get_by_role("combobox", name="Search").fill("Artist tones")
@@ -433,6 +439,7 @@ def test_covers_are_shown_with_songs(page, address, home):
     failed: list[str] = []
     page.on("console", lambda message: failed.append(message.text) if "cover" in str(message.location) else None)
     with_cover = next(song for song in songs if song.artist == "Artist tones")
+    play_slowly(page)
     visit(page, address, "listen", f"?song={with_cover.id}")
     main = page.get_by_test_id("stMainBlockContainer")
     main.get_by_role("button", name="Play", exact=True).click()
@@ -450,6 +457,7 @@ def test_covers_are_shown_with_songs(page, address, home):
 
 def test_thumbs_are_stored_and_title_opens_song(page, address, home):
     song = songs_of(home)[3]
+    play_slowly(page)
     visit(page, address, query=f"?song={song.id}")
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player_plays(page, song.id)

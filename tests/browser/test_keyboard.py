@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.actions import IDLE, player_plays, rows, songs_of, switch, visit
+from tests.browser.actions import IDLE, play_slowly, player_plays, rows, songs_of, switch, visit
 
 
 def test_arrow_keys_move_through_song_list(page, address, home):
@@ -40,10 +40,12 @@ def test_question_mark_lists_keys(page, address):
 
 def test_only_one_tab_plays(page, address, home):
     songs = songs_of(home)
+    play_slowly(page)
     visit(page, address, "listen", f"?song={songs[0].id}")
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     first = player_plays(page, songs[0].id)
     other = page.context.new_page()
+    play_slowly(other)
     visit(other, address, "listen", f"?song={songs[1].id}")
     other.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player_plays(other, songs[1].id)

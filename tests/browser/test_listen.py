@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import click_song, player_plays, row_ids, rows, songs_of, visit, wait_for_map
+from tests.browser.actions import click_song, play_slowly, player_plays, row_ids, rows, songs_of, visit, wait_for_map
 from tests.waiting import until
 
 PLAYER = "window[Symbol.for('musicsim.player')]"
@@ -12,10 +12,26 @@ PLAYER = "window[Symbol.for('musicsim.player')]"
 
 def end_song(page) -> None:
     """Go to the last moments of the song that is playing."""
-    page.evaluate(f"() => {{ const p = {PLAYER}; p.seek(p.duration - 0.2); }}")
+    page.evaluate(f"() => {{ const p = {PLAYER}; p.seek(p.duration - 0.02); }}")
+
+
+def listen_for(page, seconds: float) -> None:
+    """Pause once so many seconds of the song were heard; in the page, so that a busy machine is not late."""
+    page.evaluate(
+        f"""seconds => new Promise(resolve => {{
+          const timer = setInterval(() => {{
+            if ({PLAYER}.heard < seconds) return;
+            clearInterval(timer);
+            {PLAYER}.pause();
+            resolve();
+          }}, 50);
+        }})""",
+        seconds,
+    )
 
 
 def test_page_follows_player_from_song_to_song(page, address, home):
+    play_slowly(page)
     visit(page, address)
     drawn = wait_for_map(page)
     first, names = songs_of(home)[4], {song.id: song.title for song in songs_of(home)}
@@ -36,6 +52,7 @@ def test_page_follows_player_from_song_to_song(page, address, home):
 
 def test_chips_and_removals_change_what_plays_next(page, address, home):
     song = songs_of(home)[0]
+    play_slowly(page)
     visit(page, address, query=f"?song={song.id}")
     expect(rows(page)).to_have_count(11)
     rows(page).first.get_by_role("button", name="Play").click()
@@ -66,12 +83,13 @@ def test_plays_and_skips_are_stored(page, address, home):
         before, skipped = library.listening.play_counts(), len(library.judgments.all("skip"))
         page.locator(".st-key-card_play button").click()
         player_plays(page, song.id)
+        listen_for(page, 11)  # more than half of 20 s
         after = {**before, song.id: before.get(song.id, 0) + 1}
-        until(lambda: library.listening.play_counts() == after)  # half of 20 s
+        until(lambda: library.listening.play_counts() == after)
         page.get_by_test_id("player-next").click()
         ids = row_ids(page)
         player_plays(page, ids[0])
-        page.wait_for_function(f"() => {PLAYER}.heard > 5")
+        listen_for(page, 5.5)
         page.get_by_test_id("player-next").click()
         player_plays(page, ids[1])
         until(lambda: [j.song_ids for j in library.judgments.all("skip")][skipped:] == [(ids[0],)])

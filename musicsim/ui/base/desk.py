@@ -138,9 +138,10 @@ def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
 
     @st.fragment(run_every=0.5)
     def bar() -> None:
-        if count_done(tasks) != n_done:
+        running = [task for task in tasks if not task.future.done()]
+        if len(tasks) - len(running) != n_done:
             st.rerun()
-        status = next(task.status for task in tasks if not task.future.done())
+        status = running[0].status
         share = status["done"] / status["total"] if status["total"] else 0.0
         step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
         with st.container(key="at_work"):

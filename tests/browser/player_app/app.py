@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
-SECONDS = {1: 40.0, 2: 2.0, 3: 40.0, 4: 40.0, 5: 40.0}
+SECONDS = {1: 400.0, 2: 2.0, 3: 400.0, 4: 400.0, 5: 400.0}
 RATE = 8000
 FOLDER = Path(tempfile.mkdtemp(prefix="musicsim-player-app-"))
 
