@@ -162,7 +162,7 @@ def test_unknown_library_returns_404_before_reading(client):
 def test_killed_worker_fails_only_one_request(client, tiny_library, tmp_path, song, given):
     hostile = Asking(client, "/api/similar?minutes=600", content=silence(tmp_path / "long.flac", 600))
     # not by `active_children`, which forgets the workers if a test has killed their fork server
-    os.kill(given.get(timeout=PATIENCE_S)._process.pid, signal.SIGKILL)  # noqa: SLF001
+    os.kill(given.get(timeout=PATIENCE_S).process.pid, signal.SIGKILL)
     answer = hostile.answer()
     assert answer.status_code == 422
     assert "the uploaded file: the decoder crashed" in answer.json()["error"]

@@ -254,9 +254,9 @@ class Worker(Generic[T]):
         self.exit_code: int | None = None
         self._has_ended = False
         self._since = 0.0  # start of its first task
-        self._process = context.Process(target=run_worker, args=(worker_end, function, prepare), daemon=True)
+        self.process = context.Process(target=run_worker, args=(worker_end, function, prepare), daemon=True)
         with worker_end:  # the pipe closes with the process only if nobody else has this end open
-            self._process.start()
+            self.process.start()
 
     def give(self, task: T) -> None:
         if not self.tasks:
@@ -286,9 +286,9 @@ class Worker(Generic[T]):
     def stop(self) -> None:
         self.pipe.close()
         if not self._has_ended:  # otherwise its id may belong to another process by now
-            self._process.kill()
-        self._process.join(_JOIN_TIMEOUT_S)
-        self.exit_code = self._process.exitcode
+            self.process.kill()
+        self.process.join(_JOIN_TIMEOUT_S)
+        self.exit_code = self.process.exitcode
 
 
 def run_worker(pipe: Connection, function: Callable[[Any], Any], prepare: Callable[[], object]) -> None:
