@@ -377,7 +377,8 @@ def test_folder_with_broken_files_is_added_with_progress(page, address, home, tm
     expect(again.get_by_text("Failed files: 2")).to_be_visible()
     reasons = {f.path.name: f.reason for f in _failures(home / "adding")}
     assert set(reasons) == {"broken.mp3", "empty.flac"}
-    expect(again.get_by_test_id("stDataFrame")).to_have_count(1)  # the table of songs has left the page
+    again.wait_for_selector(IDLE)  # until then, the table of songs may still be on the page
+    expect(again.get_by_test_id("stDataFrame")).to_have_count(1)
     expect(again.get_by_test_id("stDataFrame")).to_be_visible()
     switch(again, "listen")
     wait_for_map(again)
