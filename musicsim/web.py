@@ -54,7 +54,7 @@ def _response_class() -> type:
                     n_bytes += len(part)
                     if n_bytes > limit:
                         self.close()
-                        raise OSError(f"the server sends more than the expected {limit:,} bytes")
+                        raise OSError(f"the server sent more than the expected {limit:,} bytes")
                     parts.append(part)
                 self._body = b"".join(parts)
             return self._body

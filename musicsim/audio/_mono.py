@@ -112,7 +112,7 @@ def _list_notes(reader: SoundReader, mono: "_Mono", is_whole: bool) -> list[str]
     expected = reader.expected_s
     short_by = (expected or 0.0) - mono.seconds
     if is_whole and expected and short_by > max(_SHORT_BY_S, _SHORT_BY_SHARE * expected):
-        notes.append(f"partly read: {mono.seconds:.1f} of {expected:.1f} s")
+        notes.append(f"only partially read: {mono.seconds:.1f} of {expected:.1f} s")
     elif is_whole and reader.cut_off:
         notes.append("the end of the file is missing")
     if reader.damaged:

@@ -1,4 +1,4 @@
-"""The commands ``musicsim add``, ``scan`` and ``demo``."""
+"""The ``musicsim add``, ``scan`` and ``demo`` commands."""
 
 from __future__ import annotations
 

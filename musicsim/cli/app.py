@@ -1,4 +1,4 @@
-"""The command ``musicsim app``: start the app's server and open the browser."""
+"""The ``musicsim app`` command: start the app's server and open the browser."""
 
 import os
 import sys

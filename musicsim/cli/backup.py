@@ -1,4 +1,4 @@
-"""The commands ``musicsim backup`` and ``restore``."""
+"""The ``musicsim backup`` and ``restore`` commands."""
 
 from datetime import datetime
 from pathlib import Path
@@ -34,7 +34,7 @@ def backup(
     with open_library(library) as lib, progress_bar() as progress:
         done = backups.back_up(lib, file, progress, with_passwords=with_passwords)
     for name in done.damaged:
-        warn("not in the backup", f"the model {name!r}, because its files are missing or damaged.")
+        warn("not in the backup", f"the model {name!r}: its files are missing or damaged.")
     if as_json:
         emit({"file": str(file), "songs": done.n_songs, "bytes": done.n_bytes, "damaged": done.damaged})
     else:

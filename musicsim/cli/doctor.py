@@ -1,4 +1,4 @@
-"""The commands ``musicsim doctor`` and ``report``: problems, repairs, and a file for bug reports."""
+"""The ``musicsim doctor`` and ``report`` commands: problems, repairs, and a file for bug reports."""
 
 from contextlib import ExitStack
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The command ``musicsim evaluate``."""
+"""The ``musicsim evaluate`` command."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The commands ``musicsim import`` and ``imports``."""
+"""The ``musicsim import`` and ``imports`` commands."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The commands ``musicsim info`` and ``settings``."""
+"""The ``musicsim info`` and ``settings`` commands."""
 
 import json
 from typing import Annotated

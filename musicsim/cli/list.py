@@ -1,4 +1,4 @@
-"""The commands ``musicsim list``, ``edit``, ``artists``, ``duplicates``, ``failed``, ``missing`` and ``forget``."""
+"""The ``musicsim list``, ``edit``, ``artists``, ``duplicates``, ``failed``, ``missing`` and ``forget`` commands."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The commands ``musicsim playlist`` and ``dialects``."""
+"""The ``musicsim playlist`` and ``musicsim dialects`` commands."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence

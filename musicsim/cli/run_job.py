@@ -1,4 +1,4 @@
-"""The command ``musicsim run-job``."""
+"""The ``musicsim run-job`` command."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The command ``musicsim similar``."""
+"""The ``musicsim similar`` command."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The command ``musicsim train``."""
+"""The ``musicsim train`` command."""
 
 import signal
 from collections.abc import Iterator

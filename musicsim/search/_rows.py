@@ -77,7 +77,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 def check_n_jobs(n_jobs: int | None) -> None:
-    """Raise ValueError unless `n_jobs` is a number of threads. It does not count cores: that imports joblib."""
+    """Raise ValueError unless `n_jobs` is a number of threads. It does not count cores, because that imports joblib."""
     if n_jobs == 0 or not (n_jobs is None or isinstance(n_jobs, Integral)):
         raise ValueError(f"n_jobs={n_jobs!r} must be a number of threads (1 is one thread, -1 is one per core).")
 

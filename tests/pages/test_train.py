@@ -255,7 +255,7 @@ def test_combined_model_shows_weights_on_every_page(learned):
     assert not app.exception
     words = captions(app)
     assert "on “Sound” and “rhythm”, full metric" in words
-    assert "Shares of the distance\\: " in words
+    assert "Contributions to the distance\\: " in words
     app = open_page("train")
     sources = next(table.value for table in app.table if "source" in table.value)
     assert list(sources["source"]) == ["Sound", "rhythm"]

@@ -213,7 +213,7 @@ def _check_jobs(library: Library) -> Iterator[Finding]:
 
 
 def _rebuild_indexes(library: Library, _progress: Progress) -> str:
-    return "the indexes of the database were rebuilt" if rebuild_indexes(library.write) else ""
+    return "the database indexes were rebuilt" if rebuild_indexes(library.write) else ""
 
 
 def _sweep(library: Library, _progress: Progress) -> str:

@@ -91,7 +91,7 @@ def facts(library: Library, record: ModelRecord, report: Mapping[str, Any]) -> l
         chosen = report["setting"] if "setting" in report else f"C = {report['C']:g}"
         lines.append(f"{chosen}. {headline(report)[1]}")
         shares = [f"{row['of the distances']} “{row['source']}”" for row in source_rows(report)]
-        lines += [f"Shares of the distance: {', '.join(shares)}."] if shares else []
+        lines += [f"Contributions to the distance: {', '.join(shares)}."] if shares else []
         hubs = report["hubness"]
         lines.append(f"Hubness {hubs['before']:.2f} → {hubs['after']:.2f} (lower is better).")
     return lines

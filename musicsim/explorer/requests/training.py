@@ -61,7 +61,7 @@ class LearningSettings:
     """
 
     supervision: str = option(
-        "plays", f"Source to learn similarity from: {', '.join(KINDS)} (judgements are thumbs).",
+        "plays", f"Source to learn similarity from: {', '.join(KINDS)} (judgements: thumbs up and down).",
         label="Learn from", name="source", flags=("--from",), choices=tuple(KINDS),
     )  # fmt: skip
     on: tuple[str, ...] = option(

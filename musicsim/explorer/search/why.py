@@ -78,8 +78,8 @@ class Why:
     # descriptions of the sounds that have a passage in both songs, sorted by their share of the similarity
     shared: tuple[str, ...] = ()
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # passages per song, in the order of `shared`
-    # density of the similarity over the first `heard_s` seconds, (n_bins,) for each song; empty without frames. The
-    # mean over a song is the similarity, without the shares of silence and of codewords that only the other song has.
+    # distribution of the similarity over the first `heard_s` seconds, (n_bins,) for each song; empty if there are no
+    # frames. Its mean is the similarity, without the shares of silence and of codewords that only the other song has.
     curves: tuple[Float32Array, Float32Array] = (np.empty(0, np.float32), np.empty(0, np.float32))
     heard_s: tuple[float, float] = (0.0, 0.0)  # compared seconds of each song
 

@@ -1,4 +1,4 @@
-"""The command ``musicsim snapshot`` and the option ``musicsim app --snapshot``."""
+"""The ``musicsim snapshot`` command and the option ``musicsim app --snapshot``."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The command ``musicsim export``."""
+"""The ``musicsim export`` command."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The command ``musicsim guess``."""
+"""The ``musicsim guess`` command."""
 
 from enum import StrEnum
 from typing import Annotated

@@ -246,7 +246,7 @@ def _explain_refusal(source: Source, head: str, fmt: str | None) -> str:
         f"line 1 is not in a known format ({', '.join(FORMATS)}). "
         f"A playlist of paths needs the extension .m3u8, or #EXTM3U as its first line."
         if fmt is None
-        else f"the file is not in the format {fmt} ({FORMATS[fmt]}). Give its format, or omit the format."
+        else f"the file is not in {fmt} format ({FORMATS[fmt]}). Give its format, or omit the format."
     )
 
 

@@ -48,7 +48,7 @@ class Batch:
     digest: str  # hash of the data below: equal files have equal digests
     songs: tuple[NamedSong, ...]  # distinct songs
     groups: tuple[tuple[str, str], ...]  # depending on the kind: (listener, ""), (tag, "") or (playlist, category)
-    # (n_sums,): indices into `songs` and `groups`; unique pairs for plays and tags, ordered songs for playlists
+    # (n_sums,): indices into `songs` and `groups`. Each pair occurs once; those of a playlist are in its order.
     song: Int32Array
     group: Int32Array
     value: Float64Array  # (n_sums,): plays, weight of the tag, or position in the playlist

@@ -17,7 +17,7 @@ from musicsim.library.db import Tables, Write, check_details, schema
 FORMS = ("odd", "like")
 """Kinds of questions about songs. Which one does not belong? Which one is more like the first?"""
 RESULT = "result"
-"""The kind of judgment that rates whether a search result is similar to the query song."""
+"""The kind of judgment that says whether a search result is similar to the query song."""
 
 _MIN_SONGS, _MAX_SONGS = 3, len(schema.JUDGED_SONGS)  # minimum and maximum number of songs in a question
 _MAX_PAGES = 1024  # maximum number of database pages of 4 kB for one visitor's judgments
@@ -260,7 +260,7 @@ def judgment_row(
         listener, context = listener_name(listener), _question_context(chosen, **context)
     elif kind == RESULT:
         if not len(set(ids)) == len(ids) == 2 or chosen not in (-1, 1):
-            raise ValueError(f"song_ids={tuple(ids)}, chosen={chosen}: give two different songs, and chosen=1 or -1.")
+            raise ValueError(f"song_ids={tuple(ids)}, chosen={chosen}: give two different songs, and 1 or -1.")
     else:
         _check_choice(kind, ids, chosen, context.get("options", ()))
     return {

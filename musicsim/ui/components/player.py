@@ -159,7 +159,7 @@ def mount(
     """Show the player; the shell calls this once per script run, inside ``with st.bottom:``.
 
     Call it before the page runs, because a page that calls ``st.stop()`` also ends the shell. `on_event` is called as a
-    widget's callback, before the next run of the script; it may change the session, call :func:`play` or
+    widget's callback, before the next run of the script; it may change the session, or call :func:`play` or
     ``st.switch_page``. `thumbs` maps song ids to -1, 0 or 1. `radio` is the address of the tracks that continue the
     queue; the browser adds the parameters ``song`` and ``lately``. `plays` is the address for reports of plays and
     skips; if it is empty, none are reported.

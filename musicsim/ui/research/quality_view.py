@@ -323,7 +323,7 @@ def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
     with left:
         st.header("Hubs: close to everything", anchor=False)
         reasons = {
-            hub.song_id: f"in {hub.n_lists:,} of {n_songs:,} lists, by {count(hub.n_artists, 'artist')}"
+            hub.song_id: f"near {hub.n_lists:,} of {n_songs:,} songs, from {count(hub.n_artists, 'artist')}"
             for hub in lists.hubs[:_MAX_LISTED]
         }
         _show_songs(snapshot, reasons, "hubs")

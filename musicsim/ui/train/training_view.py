@@ -187,7 +187,7 @@ def _show_more_options(library: Library) -> None:
 
 
 def _start(library: Library) -> None:
-    """Start training with the chosen options; this must be a callback to include the value typed last."""
+    """Start training with the chosen options; this must be a callback, so that it sees the value typed last."""
     values = {field: key.get() for field, key in _KEYS.items()} | {
         "C": float(_C.get()) if _MANUAL_C.get() and _METHOD.get() == RANKING else None,
         "listener": _LISTENER.get() if _SUPERVISION.get() == ANSWERS else "",

@@ -87,7 +87,7 @@ def test_damaged_database_index_is_rebuilt(tiny_library):
 
     with _open_again(tiny_library, damage) as library:
         assert [(f.what, f.level, f.fix) for f in found(library, PROBLEM)] == [("database", PROBLEM, "index")]
-        assert "the indexes of the database were rebuilt" in mend(library)
+        assert "the database indexes were rebuilt" in mend(library)
         assert found(library, PROBLEM) == []
 
 

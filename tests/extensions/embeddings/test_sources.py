@@ -91,7 +91,7 @@ def test_joint_model_is_complete_with_source_shares(three_sources):
     assert all(0 <= source["alone"] <= 1 for source in report["sources"])
     words = "\n".join(facts(three_sources, record, report))
     assert "on “Sound”, “tags”, “rhythm” and “net”, full metric" in words
-    assert "Shares of the distance: " in words
+    assert "Contributions to the distance: " in words
     assert LearningSettings(**record.settings).on == (SOUND, "tags", "rhythm", "net")
     assert stale_reason(three_sources, record) is None
     json.dumps(report)
