@@ -120,7 +120,7 @@ def _songs(plans: Sequence[SongPlan], rng: np.random.Generator) -> _Songs:
     order = [s.name for s in STYLES]
     styles = [find_style(p.style) for p in plans]
     artist = _number_values([p.artist for p in plans])
-    # A song's place in taste space is its style's place, shifted by its artist and its own sound.
+    # A song's position in taste space is that of its style, shifted by its artist and its own sound.
     habit = 0.12 * rng.standard_normal((artist.max() + 1, 5))
     taste = np.array([[*s.taste, p.brightness] for s, p in zip(styles, plans, strict=True)]) + habit[artist]
     moods = []

@@ -117,7 +117,7 @@ def _check_labels(codes: Int64Array) -> None:
         counts = np.unique(level[level >= 0], return_counts=True)[1]
         if len(np.unique(level)) > 1 and (counts > 1).any():
             return
-    raise ValueError("y must have at least two different labels, and one label must occur twice.")
+    raise ValueError("y must have at least two different labels, and one of them must occur twice.")
 
 
 def _check_relevance(y: Any, n_rows: int) -> Relevance:

@@ -20,7 +20,7 @@ def visit(page: Page, address: str) -> None:
 def test_hubs_are_listed_and_play(page, address):
     visit(page, address)
     expect(page.get_by_text("Hubness", exact=True).first).to_be_visible()
-    expect(page.get_by_text(re.compile(r"in \d+ of 12 lists")).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"near \d+ of 12 songs")).first).to_be_visible()
     rows(page).first.get_by_role("button", name=re.compile("^Play")).click()
     player_plays(page)
 

@@ -2,12 +2,13 @@
 
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
 from musicsim.library import Library
 from tests.browser.actions import APP, IDLE, rerun, show_tab, switch, visit, wait_for_map
@@ -15,6 +16,8 @@ from tests.browser.serving import serve
 from tests.halts import halt_first_job
 from tests.sounds import open_library, write_song
 from tests.waiting import until
+
+_CLICK_MS = 5000  # a click that does not succeed is tried again
 
 
 @pytest.fixture
@@ -58,13 +61,13 @@ def press(page: Page, name: str) -> None:
 
 
 def press_until(page: Page, name: str, told: str) -> None:
-    """Press a button of a view that refreshes each second; press again if a refresh swallowed the click."""
+    """Press a button of a view that refreshes each second until the text is shown; a click can be lost."""
     button, words = page.get_by_role("button", name=name, exact=True), page.get_by_text(told)
 
     def is_told() -> bool:
         if words.count() == 0 and button.count():
-            with rerun(page):
-                button.first.click()
+            with suppress(Error), rerun(page):  # the job may pause itself, which takes the button away
+                button.first.click(timeout=_CLICK_MS)
         return words.count() > 0
 
     until(is_told)

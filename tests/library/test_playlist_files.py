@@ -100,7 +100,7 @@ def test_m3u_content_is_recognized_in_any_file(tmp_path):
             batch = read_listening([write(tmp_path / "list.txt", text)], fmt)
             assert (batch.format, batch.n_rows) == ("m3u", sum(line[:1] not in "#" for line in text.split("\n")))
     for text in ("one.mp3\ntwo\n", "one\n", "#EXTEND\none\n", "http://example.org/?file=one.mp3\n"):
-        with pytest.raises(LibraryError, match="is not in the format m3u"):
+        with pytest.raises(LibraryError, match="is not in m3u format"):
             read_listening([write(tmp_path / "list.txt", text)], "m3u")
 
 

@@ -136,7 +136,7 @@ def test_text_file_is_not_shown_as_playlist(section, full, tmp_path, is_typed):
     else:
         look(section, (path.name, path.read_text()))
     (error,) = [e.value.replace("\\", "") for e in section.error]
-    assert "config.txt: the file is not in the format m3u" in error
+    assert "config.txt: the file is not in m3u format" in error
     assert "SECRET" not in error + texts(section) + str(tables(section))
 
 

@@ -130,7 +130,7 @@ def default_weights(names: Sequence[str]) -> Float64Array:
     """Return weights that are equal within each family, for a library without playlists."""
     families = playlist.edge_families(names)
     counts = Counter(families)
-    # a conjunction gets a tenth of the smaller of its two families' shares, because there are many precise conjunctions
+    # a conjunction gets a tenth of the smaller share of its two families, because there are many conjunctions
     share = {family: min(FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0) for family in counts}
     weights = np.array([share[family] / counts[family] for family in families])
     return weights / weights.sum()

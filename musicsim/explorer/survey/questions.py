@@ -173,7 +173,7 @@ class _History:
         self.keys = {key for key, _ in self._mine}
 
     def count_of(self, rows: Int64Array) -> Int64Array:
-        """Return the number of the listener's questions about each song, (n_rows,)."""
+        """Return how many questions about each song the listener has been asked, (n_rows,)."""
         return np.array([self._n_asked[row] for row in rows.tolist()], dtype=np.int64)
 
     def repeat_one(self, rng: np.random.Generator, min_between: int = _MIN_BETWEEN) -> Question | None:

@@ -57,7 +57,7 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
     """Draw two playlists side by side, the question or the contenders' names, and a tally of all answers."""
     snapshot = openers.snapshot()
     if snapshot.n_indexed < 2:
-        st.info("Comparing playlists needs at least two songs. Add more.", icon=":material/info:")
+        st.info("You need at least two songs to compare playlists. Add more.", icon=":material/info:")
         return
     st.caption(
         "Two playlists are generated from the same request. After you answer, you see which model generated each "

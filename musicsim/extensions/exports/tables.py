@@ -59,7 +59,7 @@ def all_rows(snapshot: Snapshot) -> Int64Array:
 def neighbor_blocks(
     snapshot: Snapshot, rows: Int64Array, k: int, progress: Progress, message: str
 ) -> Iterator[tuple[Int64Array, Int64Array, Float32Array]]:
-    """Yield each block of rows with its `k` nearest other rows and their Euclidean distances, (n_rows, k)."""
+    """Yield blocks of rows, with the `k` nearest other rows of each row and their distances, (n_rows, k)."""
     k = min(k, snapshot.n_indexed - 1)
     blocks = [rows[start : start + QUERIES_AT_ONCE] for start in range(0, len(rows), QUERIES_AT_ONCE)]
     with_vectors = ((block, snapshot.vectors_at(block)) for block in blocks)

@@ -75,7 +75,7 @@ def save_session() -> None:
 
 
 def follow_reload() -> None:
-    """Have the tab store its key, and load its values from before a reload; call this first in a page run.
+    """Have the tab store its key, and restore its values from before a reload; call this at the start of a run.
 
     If the user followed a link instead of reloading, values about one library are not loaded.
     """

@@ -66,7 +66,7 @@ def _show_headline(snapshot: Snapshot, record: ModelRecord, report: dict[str, An
         if n_left:
             st.button(
                 f"Try {count(n_left, 'more setting')}", icon=":material/double_arrow:", key="verdict_go_on",
-                disabled=busy, on_click=try_others, help="Continues from this result, which takes minutes.",
+                disabled=busy, on_click=try_others, help="Continues from this result; this takes minutes.",
             )  # fmt: skip
 
 
