@@ -222,8 +222,8 @@ def test_endless_web_server_uses_little_memory(hostile, tmp_path, name):
     assert max(peaks) < 200, f"MB of the command and of its workers: {peaks}"
     said = " ".join(done.stderr.split())
     assert "Traceback" not in said
-    assert {"page": "sends more than the expected 4,194,304 bytes", "endless.wav": "HTTP ranges"}.get(
-        name, "sends more than the expected 1,048,576 bytes"
+    assert {"page": "sent more than the expected 4,194,304 bytes", "endless.wav": "HTTP ranges"}.get(
+        name, "sent more than the expected 1,048,576 bytes"
     ) in said
     assert all("range" in headers for method, path, headers in asked if method == "GET" and "wav" in path)
 
