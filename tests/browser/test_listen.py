@@ -16,7 +16,7 @@ def end_song(page) -> None:
 
 
 def listen_for(page, seconds: float) -> None:
-    """Pause once so many seconds of the song were heard; in the page, so that a busy machine is not late."""
+    """Pause after `seconds` of the song were heard; the page itself pauses, because a busy machine would be late."""
     page.evaluate(
         f"""seconds => new Promise(resolve => {{
           const timer = setInterval(() => {{

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import Error, Page, expect
+from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as NotClickable
 
 from musicsim.library import Library
 from tests.browser.actions import APP, IDLE, rerun, show_tab, switch, visit, wait_for_map
@@ -66,7 +67,7 @@ def press_until(page: Page, name: str, told: str) -> None:
 
     def is_told() -> bool:
         if words.count() == 0 and button.count():
-            with suppress(Error), rerun(page):  # the job may pause itself, which takes the button away
+            with suppress(NotClickable), rerun(page):  # the job may pause itself, which takes the button away
                 button.first.click(timeout=_CLICK_MS)
         return words.count() > 0
 

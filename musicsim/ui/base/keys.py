@@ -49,9 +49,7 @@ class Key(Generic[T]):
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pages use", per_library=True)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the open library")
 CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the chosen song", per_library=True)
-COLOR_BY: Key[str] = Key(
-    "colour_by", str, "property that colors the map; if empty, the most suitable one", is_kept=True
-)
+COLOR_BY: Key[str] = Key("colour_by", str, "property that colors the map; if empty, the best one", is_kept=True)
 SECOND_MODEL: Key[str | None] = Key("beside", lambda: None, "id of the second map's model", is_kept=True)
 MARKED: Key[Int64Array] = Key(
     "found", lambda: np.empty(0, dtype=np.int64), "ids of all songs that a search or a lasso marked", per_library=True
