@@ -77,7 +77,7 @@ class Outline:
         """Return the peaks, float32 (400,), relative to the highest one; for silence, all are 0."""
         n_steps = -(-self._n_samples // self._step)
         starts = np.arange(_N_PEAKS) * n_steps // _N_PEAKS
-        levels = np.maximum.reduceat(self._levels[:n_steps], starts)
+        levels: Float32Array = np.maximum.reduceat(self._levels[:n_steps], starts)
         return levels / self._levels.max() if self.loudest else levels
 
 
