@@ -16,6 +16,7 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.learning.task import Quiet
 from musicsim.explorer.refresh.add_music import scan_and_refresh
 from musicsim.explorer.refresh.fitting import REPRESENTATION_KIND
+from musicsim.explorer.refresh.joined_model import JOINED_KIND
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import damage, refit_model, stale_reason
 from musicsim.explorer.refresh.outdated import pending_upgrade
@@ -38,7 +39,7 @@ PROBLEM: Final = "problem"
 
 _BACKUP = "Restore a backup."
 _FIX = "`musicsim doctor --fix` {}."
-_REFITTABLE = (*BUILT_IN, LEARNED_KIND, REPRESENTATION_KIND)  # kinds of models that the library can refit
+_REFITTABLE = (*BUILT_IN, JOINED_KIND, LEARNED_KIND, REPRESENTATION_KIND)  # kinds of models that the library can refit
 _ARTIFACTS = ("clusters.npz", "map.npz", "walk.npz")
 _REPORT_EVERY = 100  # number of songs between progress reports
 

@@ -41,7 +41,7 @@ class Weights:
     """Weights of a feature map, fitted to the library."""
 
     fit: Callable[[Floats], Float64Array]  # computes weights from the features of all songs
-    shape: tuple[str, ...]  # shape of the weights, in the same form as StoredArray.shape
+    shape: tuple[int | str, ...]  # shape of the weights, in the same form as StoredArray.shape
 
 
 @dataclass(frozen=True, slots=True)

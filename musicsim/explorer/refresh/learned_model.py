@@ -1,7 +1,6 @@
 """Learn a metric on the vectors of one or more models, and store it as a separate model."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -13,21 +12,17 @@ from musicsim.explorer.learning.multi_kernel import source_shares
 from musicsim.explorer.learning.ranking import learn_from_relevance, learn_from_survey
 from musicsim.explorer.learning.task import Rising, TrainingProgress
 from musicsim.explorer.models.artifacts import load_report, readable_arrays
-from musicsim.explorer.models.joint_space import JointEncoder
-from musicsim.explorer.models.representations import COMBINED
-from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.refresh.fitting import SONGS_FOR_AXES, new_record, publish
-from musicsim.explorer.refresh.placing import SEED, follow_owner
+from musicsim.explorer.refresh.fitting import new_record, publish
+from musicsim.explorer.refresh.joined_model import COMBINED_KIND, combine
+from musicsim.explorer.refresh.placing import follow_owner
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.db.cache import save_arrays
 from musicsim.library.stores.models import ModelRecord
-from musicsim.progress import Progress
 
-LEARNED_KIND, COMBINED_KIND = "learned", "combined"
+LEARNED_KIND = "learned"
 _ATTEMPTS = "attempts.npz"
-_ROWS = 4_096
 _MIN_COVERAGE = 0.9  # minimum share of songs with a vector, for a model that is used by default
 
 
@@ -132,48 +127,3 @@ def _base_models(library: Library, settings: LearningSettings) -> list[ModelReco
         if record.kind == LEARNED_KIND:
             raise ModelError(f"{record.name!r} is itself a learned model: train on the model it was trained on.")
     return chosen
-
-
-# --- joining several models into one hidden model for training ----------------------------------------------------
-
-
-def combine(library: Library, records: Sequence[ModelRecord], progress: Progress) -> ModelRecord:
-    """Join the vectors of models, for all songs with a vector in any of them; the new model is left unfinished.
-
-    Scales, and the regression that fills in missing sources, are fitted on a seeded sample of 20,000 songs. Memory for
-    100,000 songs with 300 dimensions in total: 120 MB.
-    """
-    progress("combining models")
-    parts = tuple(SimilarityModel.load(library.models.path(record.id)) for record in records)
-    encoder = JointEncoder(tuple(r.name for r in records), tuple(r.id for r in records), parts)
-    stored = [library.vectors(record.id) for record in records]
-    all_ids = np.concatenate([rows.song_ids for rows in stored])
-    # keep the order of the first model, so that artists are split the same way with one or several models
-    _, first, place = np.unique(all_ids, return_index=True, return_inverse=True)
-    ids = all_ids[np.sort(first)]
-    rank = np.argsort(np.argsort(first))[place.ravel()]
-    features = np.full((len(ids), encoder.n_features), np.nan, dtype=np.float32)
-    starts = np.cumsum([0, *(len(rows.song_ids) for rows in stored)])
-    for vectors, block, start in zip(stored, encoder.blocks, starts, strict=False):
-        features[rank[start : start + len(vectors.song_ids)], block] = vectors.X
-    model = SimilarityModel(COMBINED, random_state=SEED).use_encoder(encoder)
-    sample = np.sort(np.random.default_rng(SEED).permutation(len(ids))[:SONGS_FOR_AXES])
-    model.fit_space(features[sample])
-    record = new_record(
-        COMBINED_KIND, COMBINED, model, len(ids),
-        sources=list(encoder.names), model_ids=list(encoder.model_ids), keys=encoder.own_keys(),
-    )  # fmt: skip
-    record = replace(record, name=record.id)
-    model.save(library.models.path(record.id))
-    library.models.register(record)
-    for start in range(0, len(ids), _ROWS):
-        rows = features[start : start + _ROWS]
-        library.models.append(record.id, ids[start : start + _ROWS].tolist(), rows, model.vectors(rows))
-    return record
-
-
-def find_replaced_sources(library: Library, record: ModelRecord) -> list[str]:
-    """Return the names of a combined model's sources that now belong to different models."""
-    current = {other.name: other.id for other in library.models.all()}
-    pairs = zip(record.settings.get("sources", ()), record.settings.get("model_ids", ()), strict=False)
-    return [name for name, model_id in pairs if current.get(name, model_id) != model_id]

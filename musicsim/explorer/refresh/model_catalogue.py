@@ -16,7 +16,8 @@ from musicsim.explorer.refresh.fitting import (
     publish,
     songs_to_describe,
 )
-from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND, find_replaced_sources, learn_unlocked
+from musicsim.explorer.refresh.joined_model import COMBINED_KIND, JOINED_KIND, find_replaced_sources, join_unlocked
+from musicsim.explorer.refresh.learned_model import LEARNED_KIND, learn_unlocked
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot import neighbours
@@ -28,19 +29,20 @@ from musicsim.progress import Progress
 _log = logging.getLogger(__name__)
 
 TAKEN_KIND = "taken"
+_REFITTABLE = (REPRESENTATION_KIND, JOINED_KIND, LEARNED_KIND)  # kinds of models that may be stale, in order of refits
 _MAX_VECTOR = 1e6  # mean squares are about 1; squares of numbers up to this limit do not overflow in float32
 
 
 def stale_reason(library: Library, record: ModelRecord) -> str | None:
     """Return the reason why a model should be refitted; None if it is up to date."""
-    if record.kind not in (LEARNED_KIND, REPRESENTATION_KIND):
+    if record.kind not in _REFITTABLE:
         return None
-    base = None if record.base_id is None else library.models.get(record.base_id)
-    if base is not None and base.kind == COMBINED_KIND:
+    base = record if record.base_id is None else library.models.get(record.base_id)
+    if base.kind in (COMBINED_KIND, JOINED_KIND):
         replaced = find_replaced_sources(library, base)
         if replaced:
             return f"these models have been replaced since it was fitted: {', '.join(replaced)}"
-    elif base is not None and base.is_retired:
+    elif base.is_retired:
         return "its base model has been replaced"
     n_songs = len(library.models.song_rows(record.features_of).rows)  # this number is known even if the files are lost
     if n_songs >= 2 * record.n_songs_fitted:
@@ -60,9 +62,9 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
 
 
 def stale_models(library: Library) -> list[ModelRecord]:
-    """Return the models that should be refitted; learned ones last, because they build on the others."""
+    """Return the models that should be refitted; those that build on others come later."""
     stale = [record for record in library.models.all() if stale_reason(library, record) is not None]
-    return sorted(stale, key=lambda record: record.kind == LEARNED_KIND)
+    return sorted(stale, key=lambda record: _REFITTABLE.index(record.kind))
 
 
 def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress) -> bool:
@@ -70,6 +72,8 @@ def refit_model(library: Library, record: ModelRecord, watcher: TrainingProgress
     try:
         if record.kind == LEARNED_KIND:
             learn_unlocked(library, LearningSettings(**record.settings), record.name, watcher)
+        elif record.kind == JOINED_KIND:
+            join_unlocked(library, record.settings["sources"], record.name, watcher)
         else:
             settings = RepresentationSettings(**record.settings)
             songs = songs_to_describe(library, settings.representation)

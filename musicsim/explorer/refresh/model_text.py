@@ -19,7 +19,8 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.refresh.fitting import free_name
-from musicsim.explorer.refresh.learned_model import COMBINED_KIND, LEARNED_KIND
+from musicsim.explorer.refresh.joined_model import COMBINED_KIND, JOINED_KIND
+from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import TAKEN_KIND
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
 from musicsim.library import Library
@@ -38,6 +39,8 @@ def kind_words(record: ModelRecord) -> str:
         return f"learned from {KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
         return f"imported from {record.settings.get('taken_from', 'a file')}"
+    if record.kind == JOINED_KIND:
+        return f"{_quote(record.settings['sources'])} together"
     name = _representation(record)
     kind = representations().get(name)
     words = kind.description if kind is not None else f"{name}, which is not installed"

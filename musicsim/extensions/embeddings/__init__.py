@@ -1,6 +1,6 @@
 """Models with vectors from other programs: read from a file, or computed by running an ONNX model on the library."""
 
-from musicsim.hooks import Command, Extension, Section
+from musicsim.hooks import Command, Extension, Job, Section
 
 EXTENSION = Extension(
     name="embeddings",
@@ -9,7 +9,12 @@ EXTENSION = Extension(
         "models add-onnx": Command(
             "cli:add_onnx", "Run an ONNX model on all songs, and make a model from the resulting vectors."
         ),
+        "models add-ear": Command("ear_cli:add_ear", "Describe all songs with an audio network, together with Sound."),
     },
-    sections=(Section("models", "page:draw", title="Your own vectors"),),
-    hooks={"representations": "encoder:REPRESENTATIONS"},
+    jobs={"ear": Job("adding:run_ear_job", "Adding a learned ear", unit="song")},
+    sections=(
+        Section("models", "page:draw", title="Your own vectors"),
+        Section("models", "ear_page:draw", title="A learned ear"),
+    ),
+    hooks={"representations": "representations:REPRESENTATIONS"},
 )

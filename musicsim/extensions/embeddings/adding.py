@@ -1,11 +1,17 @@
 """Functions that make models from other programs' vectors and from ONNX models."""
 
+import tempfile
 from pathlib import Path
+from typing import Any
 
 from musicsim.errors import ModelError
-from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
+from musicsim.explorer.refresh.joined_model import join_models
 from musicsim.explorer.refresh.model_catalogue import add_representation
+from musicsim.extensions.embeddings import musicnn
+from musicsim.extensions.embeddings.ear import EAR
 from musicsim.extensions.embeddings.encoder import OWN
+from musicsim.extensions.embeddings.networks import keep_network
 from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
@@ -40,6 +46,49 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
     settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
     model_id = add_representation(library, settings, name, progress)
     return model_id, about, EmbeddingStore(library).match(about.key)
+
+
+def add_ear(
+    library: Library, file: Path, progress: Progress, *, front_end: str = "", output: str = "", every: int = 6,
+    name: str = "", use: bool = True,
+) -> tuple[str, str]:  # fmt: skip
+    """Describe all songs with an audio network, and join it with the model Sound; return the ids of both models.
+
+    `file` is the package musicnn, or an ONNX network whose input is the mel spectrogram called `front_end`. An
+    interrupted run resumes. Raises ModelError if the network cannot be read, or fails.
+    """
+    native = library.models.native()
+    if native is None:
+        raise ModelError("this library has no songs to describe yet: add a folder first.")
+    label = file.name
+    with tempfile.TemporaryDirectory() as folder:
+        tags: tuple[str, ...] = ()
+        if musicnn.is_musicnn(file):
+            progress(f"reading {file.name}")
+            converted = Path(folder) / "musicnn.onnx"
+            converted.write_bytes(musicnn.convert(file))
+            file, front_end, output, tags, name = converted, "musicnn", musicnn.OUTPUT, musicnn.TAGS, name or "MusiCNN"
+        elif not front_end:
+            raise ModelError(f"{label}: choose the front end that this network was trained with.")
+        with library.exclusive("reading a network"):
+            key = keep_network(library, OnnxModel.on_patches(file, front_end, output, every), label, tags, progress)
+    name = free_name(library, name or Path(label).stem)
+    ear_id = add_representation(library, RepresentationSettings(EAR, vectors=key, label=label), name, progress)
+    sources = [native.name, name]
+    return ear_id, join_models(library, sources, free_name(library, " and ".join(sources)), progress, use=use)
+
+
+def run_ear_job(library: Library, *, path: str, progress: Progress, **options: Any) -> None:
+    """Run :func:`add_ear` as a job, and delete the file if it was uploaded."""
+    file = Path(path)
+    add_ear(library, file, progress, **options)
+    if file.parent == uploads_of(library):
+        file.unlink(missing_ok=True)
+
+
+def uploads_of(library: Library) -> Path:
+    """Return the folder for networks that were uploaded and wait for their job."""
+    return library.folder / "cache" / "networks"
 
 
 def describe_matches(about: AboutEmbedding, matched: Matched) -> str:

@@ -1,8 +1,9 @@
 """Song vectors from an ONNX model for audio. The model is not trusted, so worker processes run it with limits.
 
 A song's vector is the mean of the outputs for evenly spaced windows; a short song is padded with zeros. The model's
-only input is float32 of shape (batch, samples), (batch, 1, samples) or (samples,). The output has shape (batch, d) or
-(batch, frames, d).
+only input is float32 of shape (batch, samples), (batch, 1, samples) or (samples,); with a front end, it is a patch of
+its mel spectrogram: (batch, frames, bands), (batch, 1, frames, bands) or (batch, frames, bands, 1). The output has
+shape (batch, d) or (batch, frames, d).
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ from musicsim.addresses import resolve_address
 from musicsim.audio import decode
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
+from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
 from musicsim.library.disk.archives import shorten_message
 from musicsim.library.library import Library
 from musicsim.library.processes.pools import LocalPool
@@ -40,6 +42,9 @@ MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
 MAX_SONG_S = 1_800.0  # maximum number of seconds used per song; the rest is ignored
 _MAX_BYTES = 2**31  # maximum size of an ONNX file, a limit of protobuf
 _SAMPLES_AT_ONCE = 2**20  # maximum number of samples in a batch
+_PATCHES_AT_ONCE = 4  # number of patches in a batch; the layers of MusiCNN take 10 MB per patch
+_MAX_EVERY = 100
+_PATCH_S = 3.0  # length of a patch if the model accepts any length
 _HASH_BYTES = 32
 _TIMES_ITS_SIZE = 4  # memory of a loaded model, as a multiple of its file size
 _SEED = 0
@@ -52,9 +57,20 @@ class OnnxModel:
 
     path: Path
     sample_rate: int  # Hz
-    window_s: float  # seconds of audio per input
+    window_s: float  # seconds of audio per input; with a front end, the model determines it
     output: str = ""  # name of the output that contains the vector; can be empty if there is only one output
     digest: str = ""  # hash of the file's bytes
+    front_end: str = ""  # name in FRONT_ENDS, or empty for a model whose input is samples
+    every: int = 1  # with a front end, only every n-th patch of a song is used
+
+    @classmethod
+    def on_patches(cls, path: Path, front_end: str, output: str = "", every: int = 1, digest: str = "") -> Self:
+        """Return a model whose input is patches of a mel spectrogram."""
+        if front_end not in FRONT_ENDS:
+            raise ValueError(f"front_end={front_end!r} must be one of {', '.join(FRONT_ENDS)}.")
+        if not 1 <= every <= _MAX_EVERY:
+            raise ValueError(f"every={every} must be from 1 to {_MAX_EVERY}.")
+        return cls(path, FRONT_ENDS[front_end].sample_rate, _PATCH_S, output, digest, front_end, every)
 
     def __post_init__(self) -> None:
         if not MIN_RATE <= self.sample_rate <= MAX_RATE:
@@ -69,15 +85,16 @@ class OnnxModel:
     @property
     def key(self) -> str:
         """Hash of everything that affects the vectors: the file's bytes and the settings."""
-        return content_hash(json.dumps([_METHOD, self.digest, self.sample_rate, self.n_samples, self.output]).encode())
+        settings = [_METHOD, self.digest, self.sample_rate, self.n_samples, self.output]
+        if self.front_end:
+            settings += [self.front_end, self.every]
+        return content_hash(json.dumps(settings).encode())
 
     @property
     def summary(self) -> str:
         output = f", output {self.output}" if self.output else ""
-        return (
-            f"Computed by {self.path.name} (hash {self.digest}) at {self.sample_rate:,} Hz, in windows of "
-            f"{self.window_s:g} s{output}."
-        )
+        windows = f"windows of {self.window_s:g} s" if not self.front_end else f"patches, front end {self.front_end}"
+        return f"Computed by {self.path.name} (hash {self.digest}) at {self.sample_rate:,} Hz, in {windows}{output}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,38 +107,58 @@ class Described:
 
 def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> Described:
     """Run an ONNX model on the songs in a library; vectors are cached, so that an interrupted run can be resumed."""
+    model = add_digest(model)
+    progress(f"reading {model.path.name}", 0, 0)
+    folder = library.folder / "cache"
+    rows = VectorRows(folder / f"onnx-{model.key}.rows", find_width(library, model, progress))
+    songs = {song.content_hash: song.path for song in library.songs()}
+    problems = [reason for _, _, reason in append_vectors(library, model, rows, songs, progress)]
+    hashes, vectors = rows.select(songs)
+    return Described(model, hashes, vectors, problems)
+
+
+def add_digest(model: OnnxModel) -> OnnxModel:
+    """Return the model with the hash of its file; raises LibraryError if the file cannot be used."""
     try:
         if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
             raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file smaller than 2 GB.")
-        model = replace(model, digest=content_hash(model.path))
-        n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
+        return replace(model, digest=content_hash(model.path))
     except OSError as error:
         raise LibraryError(f"{model.path.name}: this file cannot be read ({error.strerror or error}).") from error
-    limits = library.file_limits
-    limits = Limits(limits.seconds, limits.memory_mb + n_mb)
-    progress(f"reading {model.path.name}", 0, 0)
-    cache = _VectorCache(library.folder / "cache" / f"onnx-{model.key}.rows", _try_out(model, limits, progress))
-    songs = {song.content_hash: song.path for song in library.songs()}
-    hash_of = {path: digest for digest, path in songs.items() if digest not in cache.rows}
-    n_done, problems = len(songs) - len(hash_of), []
+
+
+def append_vectors(
+    library: Library, model: OnnxModel, rows: VectorRows, songs: Mapping[str, Path], progress: Progress
+) -> Iterator[tuple[str, BaseException, str]]:
+    """Compute the vectors of songs without a row, in worker processes, and append them; yield the failures.
+
+    `songs` maps hashes to paths. A failure is the song's hash, its error, and a sentence with the reason.
+    """
+    limits = _limits(library, model)
+    hash_of = {path: digest for digest, path in songs.items() if digest not in rows.row_of}
+    n_done = len(songs) - len(hash_of)
     pool = LocalPool(library.settings["n_workers"])
     with closing(pool.outcomes(partial(song_vector, model), iter(hash_of), limits=limits)) as items:
         for item in items:
             if item is not None:
                 path, outcome = item
-                if isinstance(outcome, BaseException):
-                    problems.append(failure_reason(path, outcome, limits))
-                else:
-                    cache.append(hash_of[path], outcome)
                 n_done += 1
+                if isinstance(outcome, BaseException):
+                    yield hash_of[path], outcome, failure_reason(path, outcome, limits)
+                else:
+                    rows.append(hash_of[path], outcome)
             progress(f"running {model.path.name}", n_done, len(songs))
-    hashes, vectors = cache.select(songs)
-    return Described(model, hashes, vectors, problems)
 
 
-def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
+def _limits(library: Library, model: OnnxModel) -> Limits:
+    n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
+    return Limits(library.file_limits.seconds, library.file_limits.memory_mb + n_mb)
+
+
+def find_width(library: Library, model: OnnxModel, progress: Progress) -> int:
     """Run a model once in a worker; return the length of its vectors, or raise ModelError with a reason."""
     outcome: Any = None
+    limits = _limits(library, model)
     with closing(LocalPool(1).outcomes(n_dimensions, [model], limits=limits)) as items:
         for item in items:
             progress(f"reading {model.path.name}", 0, 0)
@@ -141,14 +178,14 @@ def _try_out(model: OnnxModel, limits: Limits, progress: Progress) -> int:
     raise ModelError(f"{model.path.name} cannot be run as an ONNX model: {reason}.")
 
 
-class _VectorCache:
+class VectorRows:
     """Vectors in an append-only file, keyed by the hash of each song's file; an incomplete last row is overwritten."""
 
     def __init__(self, path: Path, width: int) -> None:
         self._path = path
         self._type = np.dtype([("hash", f"S{_HASH_BYTES}"), ("vector", "<f4", (width,))])
         self._data = [np.fromfile(path, self._type) if path.exists() else np.empty(0, self._type)]
-        self.rows = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._data[0]["hash"])}
+        self.row_of = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._data[0]["hash"])}
 
     def append(self, digest: str, vector: Float32Array) -> None:
         row = np.array([(digest.encode("ascii"), vector)], self._type)
@@ -159,25 +196,25 @@ class _VectorCache:
                 stream.truncate(n_rows * self._type.itemsize)
                 stream.seek(0, os.SEEK_END)
                 stream.write(row.tobytes())
-        self.rows[digest] = n_rows
+        self.row_of[digest] = n_rows
         self._data.append(row)
 
     def select(self, hashes: Iterable[str]) -> tuple[list[str], Float32Array]:
-        known = [digest for digest in hashes if digest in self.rows]
-        rows = [self.rows[digest] for digest in known]
+        known = [digest for digest in hashes if digest in self.row_of]
+        rows = [self.row_of[digest] for digest in known]
         return known, np.ascontiguousarray(np.concatenate(self._data)["vector"][rows])
 
 
 def n_dimensions(model: OnnxModel) -> int:
     """Run a model on noise and return the length of its vectors."""
-    noise = np.random.default_rng(_SEED).uniform(-0.1, 0.1, (2, model.n_samples)).astype(np.float32)
-    return len(_load(model).mean_vector(noise))
+    noise = np.random.default_rng(_SEED).uniform(-0.1, 0.1, 2 * model.n_samples).astype(np.float32)
+    return len(_load(model).song_vector(noise))
 
 
 def song_vector(model: OnnxModel, path: Path) -> Float32Array:
     """Return the vector of a song, float32 (d,). Raises ModelError if it is not finite or contains only zeros."""
     sound = decode(resolve_address(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
-    vector = _load(model).mean_vector(windows(sound.samples, model.n_samples))
+    vector = _load(model).song_vector(sound.samples)
     if not np.isfinite(vector).all() or not vector.any():
         output = "only zeros" if np.isfinite(vector).all() else "NaN or infinite values"
         raise ModelError(f"{path}: the output of {model.path.name} contains {output}.")
@@ -218,35 +255,55 @@ class _Session:
         except Exception as error:
             reason = f"it cannot be loaded ({_shorten(error)})"
             raise self._error(f"{reason}. Use a single file that includes the weights") from error
+        self._front_end = FRONT_ENDS.get(model.front_end)
         self._input, self._shape = self._find_input()
+        self._inner = self._find_window()  # shape of one input without the batch
         self._output = self._find_output()
         fixed = self._shape[0] if len(self._shape) > 1 and isinstance(self._shape[0], int) else None
-        n_at_once = max(1, _SAMPLES_AT_ONCE // model.n_samples)
+        n_at_once = _PATCHES_AT_ONCE if self._front_end else max(1, _SAMPLES_AT_ONCE // model.n_samples)
         self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else n_at_once, False)
 
     def _error(self, problem: str) -> ModelError:
         return ModelError(f"{self._model.path.name}: {problem}.")
 
     def _find_input(self) -> tuple[str, list[int | str | None]]:
-        model, inputs = self._model, self._session.get_inputs()
+        inputs = self._session.get_inputs()
         if len(inputs) != 1:
             names = ", ".join(one.name for one in inputs) or "none"
             raise self._error(
                 f"it has {len(inputs)} inputs ({shorten_message(names)}); it must have one input, the samples"
             )
-        shape = list(inputs[0].shape)
+        if inputs[0].type != "tensor(float)":
+            raise self._input_error(inputs[0].type, inputs[0].shape)
+        return inputs[0].name, list(inputs[0].shape)
+
+    def _find_window(self) -> tuple[int, ...]:
+        model, shape = self._model, self._shape
+        if self._front_end is not None:
+            sizes = [size for size in shape[1:] if size != 1]
+            if len(shape) not in (3, 4) or len(sizes) != 2 or sizes[1] != self._front_end.n_bands:
+                raise self._input_error("tensor(float)", shape)
+            usual = round(_PATCH_S * model.sample_rate / self._front_end.hop)
+            return tuple(size if isinstance(size, int) else usual for size in shape[1:])
         is_mono = len(shape) < 3 or not isinstance(shape[1], int) or shape[1] == 1
-        if inputs[0].type != "tensor(float)" or not 1 <= len(shape) <= 3 or not is_mono:
-            raise self._error(
-                f"its input is {inputs[0].type} of shape {_format_shape(shape)}; it must be tensor(float) of "
-                f"shape (batch, samples), (batch, 1, samples) or (samples)"
-            )
+        if not 1 <= len(shape) <= 3 or not is_mono:
+            raise self._input_error("tensor(float)", shape)
         if isinstance(shape[-1], int) and shape[-1] != model.n_samples:
             raise self._error(
                 f"its input has {shape[-1]:,} samples ({shape[-1] / model.sample_rate:g} s at "
                 f"{model.sample_rate:,} Hz), but a window of {model.window_s:g} s has {model.n_samples:,}"
             )
-        return inputs[0].name, shape
+        return (1, model.n_samples) if len(shape) == 3 else (model.n_samples,)
+
+    def _input_error(self, kind: str, shape: Any) -> ModelError:
+        wanted = "(batch, samples), (batch, 1, samples) or (samples)"
+        if self._front_end is not None:
+            wanted = (
+                f"(batch, frames, {self._front_end.n_bands}), with or without a channel, for {self._model.front_end}"
+            )
+        return self._error(
+            f"its input is {kind} of shape {_format_shape(shape)}; it must be tensor(float) of shape {wanted}"
+        )
 
     def _find_output(self) -> str:
         names, wanted = [one.name for one in self._session.get_outputs()], self._model.output
@@ -259,31 +316,38 @@ class _Session:
             )
         return names[0]
 
-    def mean_vector(self, sound: Float32Array) -> Float32Array:
+    def song_vector(self, samples: Float32Array) -> Float32Array:
+        """Return the mean of the outputs for a song, float32 (d,)."""
+        if self._front_end is None:
+            inputs = windows(samples, self._model.n_samples)
+        else:
+            n_frames = next(size for size in self._inner if size != 1)
+            inputs = self._front_end.patches(samples, n_frames, self._model.every)
         total: Any = 0.0
-        for start in range(0, len(sound), self._batch):
-            total = total + self._run(sound[start : start + self._batch]).sum(axis=0)
+        for start in range(0, len(inputs), self._batch):
+            total = total + self._run(inputs[start : start + self._batch]).sum(axis=0)
         with np.errstate(over="ignore"):
-            return np.asarray(total / len(sound), dtype=np.float32)
+            return np.asarray(total / len(inputs), dtype=np.float32)
 
-    def _run(self, sound: Float32Array) -> npt.NDArray[np.float64]:
-        """Return one vector per window, float64 (n, d)."""
-        n = len(sound)
+    def _run(self, inputs: Float32Array) -> npt.NDArray[np.float64]:
+        """Return one vector per window or patch, float64 (n, d)."""
+        n = len(inputs)
         if self._is_fixed and n < self._batch:
-            sound = np.concatenate([sound, np.zeros((self._batch - n, sound.shape[1]), np.float32)])
-        samples = sound[:, None] if len(self._shape) == 3 else sound[0] if len(self._shape) == 1 else sound
+            inputs = np.concatenate([inputs, np.zeros((self._batch - n, *inputs.shape[1:]), np.float32)])
+        samples = inputs[0] if len(self._shape) == 1 else inputs.reshape(len(inputs), *self._inner)
         try:
             (output,) = self._session.run([self._output], {self._input: np.ascontiguousarray(samples)})
         except MemoryError:
             raise
         except Exception as error:
             sound_text = f"{self._model.window_s:g} s of audio at {self._model.sample_rate:,} Hz"
+            sound_text = sound_text if self._front_end is None else f"an input of shape {_format_shape(samples.shape)}"
             raise self._error(f"it fails on {sound_text} ({_shorten(error)})") from error
         if not isinstance(output, np.ndarray) or output.dtype.kind != "f" or not 0 < output.ndim <= 3:
             raise self._output_error(output)
         if len(self._shape) == 1:
             output = output.reshape(1, -1, output.shape[-1])
-        if output.ndim == 1 or len(output) != len(sound) or not output.size or output.shape[-1] > MAX_WIDE:
+        if output.ndim == 1 or len(output) != len(inputs) or not output.size or output.shape[-1] > MAX_WIDE:
             raise self._output_error(output)
         vectors = output.astype(np.float64)[:n]
         return vectors.mean(axis=1) if vectors.ndim == 3 else vectors

@@ -1,6 +1,7 @@
 """Tests of the user's vectors on the Train page."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -96,3 +97,18 @@ def test_damaged_vectors_do_not_break_pages_or_scans(full, mine, tmp_path, name)
     if name == "vectors.npy":
         ((_, features),) = feature_blocks(full, model, full.songs(), hush)
         assert np.isnan(features).all()
+
+
+@pytest.mark.parametrize(("name", "front_end"), [("musicnn-0.1.0-py3-none-any.whl", ""), ("net.onnx", "essentia")])
+def test_uploaded_network_starts_job(full, monkeypatch, name, front_end):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    app = open_page("train", "models")
+    uploader = next(one for one in app.get("file_uploader") if one.label == "Package musicnn, or an ONNX network")
+    uploader.set_value((name, b"the file", "application/octet-stream")).run()
+    if front_end:
+        next(box for box in app.selectbox if box.label == "Front end").select(front_end).run()
+    press(app, "Add the ear")
+    ((kind, arguments),) = started
+    assert (kind, arguments["front_end"]) == ("ear", front_end)
+    assert Path(arguments["path"]).read_bytes() == b"the file"

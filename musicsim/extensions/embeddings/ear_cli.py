@@ -1,0 +1,47 @@
+"""The command that adds a learned ear."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from musicsim.cli import console
+from musicsim.extensions.embeddings.adding import add_ear as run_add_ear
+from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
+
+
+def add_ear(
+    file: Annotated[
+        Path, typer.Argument(help="The package musicnn (`pip download --no-deps musicnn==0.1.0`), or an ONNX network.")
+    ],
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
+    front_end: Annotated[
+        str,
+        typer.Option(
+            help=f"Mel spectrogram that the network takes as input: {', '.join(FRONT_ENDS)}. Not for musicnn.",
+            metavar="NAME",
+        ),
+    ] = "",
+    output: Annotated[
+        str, typer.Option(help="Output that contains the vector, if the network has several.", metavar="NAME")
+    ] = "",
+    every: Annotated[int, typer.Option(help="Use one of this many patches; 1 uses all, and takes longest.")] = 6,
+    name: Annotated[str, typer.Option(help="Name of the model of the network alone; the file's by default.")] = "",
+    use: Annotated[bool, typer.Option(help="Make the model of Sound and the network together the active one.")] = True,
+) -> None:
+    """Describe all songs with an audio network, and compare them by Sound and the network together.
+
+    After Ctrl-C, run the same command to resume. Songs that are added later are described, too.
+    """
+    source = file.expanduser().absolute()
+    options: dict[str, Any] = {"front_end": front_end, "output": output, "every": every, "name": name, "use": use}
+    try:
+        with console.open_library(library) as lib, console.job_bar(lib, "ear", path=str(source), **options) as progress:
+            names = [lib.models.get(model_id).name for model_id in run_add_ear(lib, source, progress, **options)]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if as_json:
+        console.emit({"models": names, "in_use": use})
+    else:
+        console.echo(f"{names[1]} was added{', and is now in use' if use else ''}. {names[0]} is the network alone.")

@@ -1,0 +1,129 @@
+"""MusiCNN as an ONNX network, built from the weights in the package on PyPI.
+
+The network is from J. Pons and X. Serra, "musicnn: pre-trained convolutional neural networks for music audio tagging",
+ISMIR 2019 (late-breaking demo), https://github.com/jordipons/musicnn (ISC license).
+"""
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from musicsim._arrays import Float32Array
+from musicsim.errors import LibraryError, ModelError
+from musicsim.extensions.embeddings.checkpoints import read_checkpoint
+
+TAGS = (
+    "rock", "pop", "alternative", "indie", "electronic", "female vocalists", "dance", "00s", "alternative rock",
+    "jazz", "beautiful", "metal", "chillout", "male vocalists", "classic rock", "soul", "indie rock", "mellow",
+    "electronica", "80s", "folk", "90s", "chill", "instrumental", "punk", "oldies", "blues", "hard rock", "ambient",
+    "acoustic", "experimental", "female vocalist", "guitar", "hip-hop", "70s", "party", "country", "easy listening",
+    "sexy", "catchy", "funk", "electro", "heavy metal", "progressive rock", "60s", "rnb", "indie pop", "sad", "house",
+    "happy",
+)  # fmt: skip
+"""Tags that the network predicts, in order."""
+N_FRAMES, N_BANDS = 187, 96  # size of a patch; 187 frames are 3 seconds
+OUTPUT = "pools_and_tags"  # both outputs in one row
+N_POOLED = 753  # channels of the front end and of the three layers after it
+_FOLDER = "musicnn/MSD_musicnn/"
+_MAX_BYTES = 64 << 20
+_OPSET, _IR = 17, 8
+_EPSILON = 1e-3  # of TensorFlow's batch normalization
+
+
+def is_musicnn(path: Path) -> bool:
+    """Return whether a file is the package with the weights."""
+    return path.suffix == ".whl"
+
+
+def convert(path: Path) -> bytes:
+    """Return an ONNX network with the weights in musicnn's wheel.
+
+    Its input is `patches` (n, 187, 96). Its output :data:`OUTPUT` (n, 1556) contains the mean of each pooled channel
+    over time, the maximum of each, and the probabilities of the tags. `penultimate` is (n, 200). Raises ModelError if
+    the file is not this package, and LibraryError if the package `onnx` is missing.
+    """
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            parts = [wheel.getinfo(_FOLDER + name) for name in (".index", ".data-00000-of-00001")]
+            if any(part.file_size > _MAX_BYTES for part in parts):
+                raise ValueError("its weights are too large")
+            weights = read_checkpoint(*(wheel.read(part) for part in parts))
+        return _build(weights)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ModelError(
+            f"{path.name}: the weights of musicnn cannot be read ({error}). Download the package again: "
+            "pip download --no-deps musicnn==0.1.0"
+        ) from error
+
+
+def _build(weights: Mapping[str, Float32Array]) -> bytes:
+    try:
+        from onnx import TensorProto, helper, numpy_helper
+    except ImportError as error:
+        raise LibraryError("musicnn's weights need the package onnx. Run: pip install 'musicsim[ear]'") from error
+    nodes: list[Any] = []
+    constants: list[Any] = []
+
+    def constant(name: str, array: Any) -> str:
+        constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def add(kind: str, inputs: list[str], output: str, **options: Any) -> str:
+        nodes.append(helper.make_node(kind, inputs, [output], **options))
+        return output
+
+    def normalize(x: str, number: int) -> str:
+        name = f"batch_normalization_{number}" if number else "batch_normalization"
+        values = [
+            constant(f"{name}/{part}", weights[f"{name}/{part}"])
+            for part in ("gamma", "beta", "moving_mean", "moving_variance")
+        ]
+        return add("BatchNormalization", [x, *values], f"{name}_out", epsilon=_EPSILON)
+
+    def convolve(x: str, number: int, pads: list[int]) -> str:
+        """Convolve, rectify and normalize; stored kernels have the shape (time, bands, inputs, outputs)."""
+        name = f"conv2d_{number}" if number else "conv2d"
+        kernel = weights[f"{name}/kernel"].transpose(3, 2, 0, 1)
+        if len(pads) == 2:  # a layer whose bands are the channels of the layer before it
+            kernel = kernel[:, 0].transpose(0, 2, 1)
+        inputs = [x, constant(f"{name}/kernel", kernel), constant(f"{name}/bias", weights[f"{name}/bias"])]
+        return normalize(add("Relu", [add("Conv", inputs, f"{name}_sum", pads=pads)], f"{name}_out"), number + 1)
+
+    def multiply(x: str, name: str, output: str) -> str:
+        values = [constant(f"{name}/{part}", weights[f"{name}/{part}"]) for part in ("kernel", "bias")]
+        return add("Gemm", [x, *values], output)
+
+    expanded = add("Unsqueeze", ["patches", constant("one", np.array([1]))], "image")
+    normalized = normalize(expanded, 0)
+    timbre = [convolve(normalized, number, [3, 0, 3, 0]) for number in (0, 1)]
+    # TensorFlow pads even kernels with one more zero at the end
+    sizes = {2: 128, 3: 64, 4: 32}
+    rhythm = [convolve(normalized, number, [size // 2 - 1, 0, size // 2, 0]) for number, size in sizes.items()]
+    front = [add("ReduceMax", [x], f"{x}_loudest", axes=[3], keepdims=0) for x in (*timbre, *rhythm)]
+    layers = [add("Concat", front, "front", axis=1)]
+    for number in (5, 6, 7):
+        layer = convolve(layers[-1], number, [3, 3])
+        layers.append(layer if number == 5 else add("Add", [layer, layers[-1]], f"layer_{number}"))
+    pooled = add("Concat", layers, "pooled", axis=1)
+    mean = add("ReduceMean", [pooled], "mean", axes=[2], keepdims=1)
+    loudest = add("ReduceMax", [pooled], "maximum", axes=[2], keepdims=1)
+    add("Flatten", [add("Concat", [mean, loudest], "both", axis=1)], "pools")
+    # the dense layer reads the maximum and the mean of one channel after the other
+    flat = normalize(add("Flatten", [add("Concat", [loudest, mean], "pairs", axis=2)], "flat"), 9)
+    penultimate = normalize(add("Relu", [multiply(flat, "dense", "dense_sum")], "dense_out"), 10)
+    add("Identity", [penultimate], "penultimate")
+    add("Sigmoid", [multiply(penultimate, "dense_1", "logits")], "tags")
+    add("Concat", ["pools", "tags"], OUTPUT, axis=1)
+    outputs = {OUTPUT: 2 * N_POOLED + len(TAGS), "penultimate": 200}
+    graph = helper.make_graph(
+        nodes,
+        "musicnn",
+        [helper.make_tensor_value_info("patches", TensorProto.FLOAT, ["n", N_FRAMES, N_BANDS])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", size]) for name, size in outputs.items()],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR)
+    return bytes(model.SerializeToString())

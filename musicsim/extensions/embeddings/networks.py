@@ -1,0 +1,68 @@
+"""Networks that describe each song of a library: stored with it, so that new songs get vectors, too."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+
+from musicsim.errors import LibraryError, NotFoundError
+from musicsim.extensions.embeddings.onnx_models import OnnxModel, VectorRows, add_digest, find_width
+from musicsim.library import Library
+from musicsim.library.disk.arrays import atomic_folder
+from musicsim.progress import Progress
+
+_NETWORK, _ABOUT, _ROWS = "network.onnx", "about.json", "vectors.rows"
+
+
+@dataclass(frozen=True, slots=True)
+class AboutNetwork:
+    label: str  # name of the imported file
+    front_end: str
+    output: str
+    every: int
+    digest: str  # hash of the ONNX file
+    width: int  # columns of the network's output
+    tags: tuple[str, ...] = ()  # names of the last columns, which are probabilities and not compared
+
+
+class Network:
+    """A network in a library's folder ``embeddings``, and the vectors that it computed."""
+
+    def __init__(self, library: Library, key: str) -> None:
+        # the key in an imported model can be any string, such as "../.."
+        self.folder = library.folder / "embeddings" / key
+        if not (key.isalnum() and (self.folder / _NETWORK).is_file()):
+            raise NotFoundError("this model's network is not in this library. Add the network first.")
+        try:
+            facts = json.loads((self.folder / _ABOUT).read_text(encoding="utf-8"))
+            self.about = AboutNetwork(**facts | {"tags": tuple(facts["tags"])})
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise LibraryError(f"the model's network is damaged ({key}/{_ABOUT}). Add the network again.") from error
+
+    @property
+    def n_dimensions(self) -> int:
+        """Number of columns that are compared."""
+        return self.about.width - len(self.about.tags)
+
+    @property
+    def model(self) -> OnnxModel:
+        about, path = self.about, self.folder / _NETWORK
+        return OnnxModel.on_patches(path, about.front_end, about.output, about.every, about.digest)
+
+    def read_rows(self) -> VectorRows:
+        """Return the vectors computed so far, with the tags in the last columns."""
+        return VectorRows(self.folder / _ROWS, self.about.width)
+
+
+def keep_network(library: Library, model: OnnxModel, label: str, tags: tuple[str, ...], progress: Progress) -> str:
+    """Copy a network into a library after a trial run, and return its key; raises ModelError if it fails."""
+    model = add_digest(model)
+    width = find_width(library, model, progress)
+    folder = library.folder / "embeddings" / model.key
+    about = AboutNetwork(label[:120], model.front_end, model.output, model.every, model.digest, width, tags)
+    if folder.is_dir():
+        os.utime(folder)  # protects the folder from the next sweep
+    else:
+        with atomic_folder(folder) as temporary:
+            (temporary / _NETWORK).write_bytes(model.path.read_bytes())
+            (temporary / _ABOUT).write_text(json.dumps(asdict(about)), encoding="utf-8")
+    return model.key
