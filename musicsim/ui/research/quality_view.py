@@ -312,7 +312,10 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
         yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True, "dtick": 1, "ticksuffix": " "},
     )
     chart(figure, key="evaluate_confusion", name="genre confusion", options=more)
-    st.caption("Each row shows, in %, the genres of the songs nearest to one genre, excluding the query's artist.")
+    st.caption(
+        "Each row shows, in %, the genres of the songs nearest to one genre. Songs by the query's artist and songs "
+        "without a genre are not counted."
+    )
     pairs = confusion.pairs(5)
     if pairs:
         st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))
