@@ -146,6 +146,12 @@ def test_sentence_states_options(full):
     assert sentence(app)["length"] == "60 minutes"
 
 
+def test_playlist_of_large_library_lasts_an_hour(full):
+    with full.write() as connection:
+        connection.execute(schema.songs.update().values(duration_s=900.0))
+    assert sentence(open_page())["length"] == "60 minutes"
+
+
 def test_form_values_are_in_request(taught, requests):
     songs = taught.songs()
     app = open_page()
