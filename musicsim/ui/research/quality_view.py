@@ -71,9 +71,6 @@ def _ask_lists(snapshot: Snapshot) -> Task:
 
 def show_library(snapshot: Snapshot, *, busy: bool) -> None:
     """Show the quality of a library's models, starting with the chosen one."""
-    if snapshot.n_indexed < 2:
-        st.info("A single song cannot be compared. Add more songs.", icon=":material/info:")
-        return
     coverage = ask_coverage(snapshot)
     is_covered = coverage.wait(AT_ONCE_S)
     # one container per part, so that parts do not move or appear twice
