@@ -9,8 +9,8 @@ import pytest
 import soundfile
 from playwright.sync_api import expect
 
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
-from musicsim.library.db import schema
 from tests.browser.actions import (
     IDLE,
     PAGES,
@@ -524,12 +524,13 @@ def test_real_recordings_work_from_scan_to_playlist(page, address, home):
     player_plays(page)
 
 
-def test_hostile_title_is_shown_as_text(page, address, home):
+def test_hostile_title_is_shown_as_text(page, address, home, tmp_path):
     title = "A$AP *live* [2](http://x) ![](http://y/z.png) :smile: <b>#1</b> $5_a_b"
-    with Library.open(home / "single") as library:
-        with library.write() as connection:
-            connection.execute(schema.songs.update().values(title=title))
+    with open_library(home / "hostile") as library:
+        for kind in ("tones", "noise"):
+            library.add(write_song(tmp_path / f"{kind}.flac", kind, title=title), n_workers=1)
+        refresh(library)
         song = library.songs()[0]
-    visit(page, address, query=f"?library=single&song={song.id}")
+    visit(page, address, query=f"?library=hostile&song={song.id}")
     expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
-    assert page.locator("[data-testid=stMainBlockContainer] img, .katex").count() == 0
+    assert page.locator("[data-testid=stMarkdownContainer] img, .katex").count() == 0

@@ -151,7 +151,8 @@ def test_worse_verdict_names_fallen_measure():
     assert not report["is_better"]
     said, sentence = headline(report)
     assert said == "worse"
-    assert "MRR 0.400 vs 0.500 before training" in sentence
+    plainly = "Worse: similar songs rank lower than before training by some measures."
+    assert sentence.startswith(f"{plainly} MRR 0.400 vs 0.500 before training")
     assert "though AUC rose" in sentence
 
 

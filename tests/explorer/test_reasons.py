@@ -129,6 +129,7 @@ def test_steps_of_walk_name_what_can_be_heard(anonymous):
     steps = [step for one in drawn for step in zip(one.songs, one.songs[1:], one.edges[1:], strict=False)]
     assert any(edge.label.startswith("both from ") for *_, edge in steps)
     assert any(edge.reason for *_, edge in steps)
+    assert not any(one.edges[0].reason for one in drawn), "nothing precedes the first song"
     for song, other, edge in steps:
         assert not re.search(r"from \d{4}|played third|similar sound|random jump|(cluster|group) \d", edge.reason)
         if re.fullmatch(r"both from \S+|similar sound.*|random jump", edge.label):

@@ -126,10 +126,10 @@ def test_empty_library_has_next_step(empty):
 
 @pytest.mark.long
 def test_too_few_songs_for_question_gives_clear_message(empty, tmp_path):
-    empty.add(write_song(tmp_path / "one.flac", title="One", artist="A"))
-    refresh(empty)
-    assert "A question needs 3 songs, but only one song can be compared." in said(compare())
-    for n, kind in enumerate(("noise", "clicks")):
+    for n, kind in enumerate(("tones", "noise", "clicks")):
+        if n == 2:
+            refresh(empty)
+            assert "A question needs 3 songs, but only 2 songs can be compared." in said(compare())
         empty.add(write_song(tmp_path / f"{kind}.flac", kind, title=kind, artist=f"B{n}"))
     refresh(empty)
     app = compare()

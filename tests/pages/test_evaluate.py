@@ -1,4 +1,4 @@
-"""The Research page without a browser: empty, one song, and a library with a learned model."""
+"""The Research page without a browser: empty, and a library with a learned model."""
 
 import re
 import threading
@@ -9,12 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from benchmarks.large_library import write_library
 from musicsim.explorer.models.artifacts import save_report
-from musicsim.explorer.refresh.refresh import refresh
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.research import search_view
 from tests.learning import RANKED
 from tests.pages import actions
-from tests.sounds import write_song
 from tests.waiting import PATIENCE_S
 
 
@@ -48,15 +46,6 @@ def test_empty_library_has_next_step(empty):
     app = open_page()
     assert not app.exception
     assert any("No songs yet" in info.value for info in app.info)
-
-
-@pytest.mark.long
-def test_single_song_gives_clear_message(empty, tmp_path):
-    empty.add(write_song(tmp_path / "one.flac", title="Only one"))
-    refresh(empty)
-    app = open_page()
-    assert not app.exception
-    assert any("A single song" in info.value for info in app.info)
 
 
 def test_library_is_evaluated(full):

@@ -35,12 +35,17 @@ def test_empty_library_has_next_step(empty, page):
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
-def test_pages_work_with_one_song(empty, tmp_path, page):
+def test_library_of_one_song_has_next_step(empty, tmp_path, page):
     empty.add(write_song(tmp_path / "one.flac", title="Only one"))
     refresh(empty)
     app = open_page(page)
     assert not app.exception
     assert not app.error
+    if page != "library":
+        assert ["Only one song" in info.value for info in app.info] == [True]
+        assert "Add more music" in [link.proto.label for link in app.get("page_link")]
+        assert not maps(app)
+        assert not app.main.button
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -8,14 +8,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.playlists.walk import Edge, Walk
-from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.hooks import sections_of
 from musicsim.library.db import schema
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
-from tests.sounds import write_song
 from tests.waiting import PATIENCE_S
 
 
@@ -144,6 +142,12 @@ def test_sentence_states_options(full):
     }  # fmt: skip
     select(app, "playlist_by", "minutes")
     assert sentence(app)["length"] == "60 minutes"
+
+
+def test_playlist_of_large_library_lasts_an_hour(full):
+    with full.write() as connection:
+        connection.execute(schema.songs.update().values(duration_s=900.0))
+    assert sentence(open_page())["length"] == "60 minutes"
 
 
 def test_form_values_are_in_request(taught, requests):
@@ -518,17 +522,6 @@ def test_missing_file_gives_warning_and_allows_export(full):
     for kind in ("pls", "xspf", "jspf", "m3u8"):
         select(app, "playlist_format", kind)
         assert any(b.proto.label == "Download" for b in app.get("download_button"))
-
-
-@pytest.mark.long
-def test_library_of_one_song_gets_one_sentence(store, tmp_path, monkeypatch):
-    store.add(write_song(tmp_path / "one.flac", title="Only one"))
-    refresh(store)
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
-    app = open_page()
-    assert not app.exception
-    assert [note.value for note in app.info] == ["A playlist needs at least two songs. This library has only one."]
-    assert not app.main.get("popover")
 
 
 def opened(library, ids) -> AppTest:

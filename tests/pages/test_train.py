@@ -70,9 +70,10 @@ def test_empty_library_has_next_step(store, monkeypatch):
     assert any("No songs yet" in info.value for info in app.info)
 
 
-def test_single_song_cannot_be_trained_on(store, tmp_path, monkeypatch):
+def test_two_songs_cannot_be_trained_on(store, tmp_path, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(store.folder))
-    store.add(write_song(tmp_path / "one.flac", title="Only one"))
+    for kind in ("noise", "clicks"):
+        store.add(write_song(tmp_path / f"{kind}.flac", kind))
     refresh(store)
     app = open_page("train")
     assert not app.exception

@@ -38,7 +38,6 @@ _MAX_RANKED = 100_000
 _RESAMPLES = 2_000
 _SEED = 0
 _MIN_OF_GENRE = 5  # minimum number of songs per genre; shares of smaller genres are too uncertain
-_UNKNOWN = "no genre"
 _OTHERS = "other genres"
 
 
@@ -94,17 +93,15 @@ class Confusion:
 
     genres: list[str]  # genres with at least five songs, largest first
     n_songs: Int64Array  # (n_genres,)
-    columns: list[str]  # `genres`, then "other genres" for smaller ones and "no genre", if these occur
-    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; a row is nan if its songs lack neighbors
+    columns: list[str]  # `genres`, then "other genres" for smaller ones, if these occur
+    shares: Float64Array  # (n_genres, n_columns): rows sum to 1; a row is nan if no neighbor of its songs has a genre
 
     def largest(self, n: int = 30) -> Confusion:
         """Return the `n` largest genres, with all others combined in one column."""
         if len(self.genres) <= n:
             return self
-        rest = [i for i, name in enumerate(self.columns) if i >= n and name != _UNKNOWN]
-        own = [i for i in range(len(self.columns)) if i not in set(rest)]
-        shares = np.column_stack([self.shares[:n, own], self.shares[:n, rest].sum(axis=1)])
-        return Confusion(self.genres[:n], self.n_songs[:n], [*(self.columns[i] for i in own), _OTHERS], shares)
+        shares = np.column_stack([self.shares[:n, :n], self.shares[:n, n:].sum(axis=1)])
+        return Confusion(self.genres[:n], self.n_songs[:n], [*self.columns[:n], _OTHERS], shares)
 
     def pairs(self, n: int = 10) -> list[Mixed]:
         """Return the `n` largest confusions of two different genres."""
@@ -372,7 +369,7 @@ def _summarize(
 
 
 def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:
-    """Return the shares of genres among the neighbors of each genre; unknown and rare genres have no row."""
+    """Return the shares of genres among each genre's neighbors with a genre; unknown and rare genres have no row."""
     names = sorted((g for g, n in sizes.items() if n >= _MIN_OF_GENRE), key=lambda g: (-sizes[g], g))
     n = len(names)
     place = {name: i for i, name in enumerate(names)}
@@ -380,11 +377,11 @@ def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[st
     query, rank = np.nonzero((near >= 0) & (columns < n)[:, None])
     counts = np.zeros((n, n + 2))
     np.add.at(counts, (columns[query], columns[near[query, rank]]), 1.0)
-    shown = [*range(n), *(i for i in (n, n + 1) if counts[:, i].any())]
+    counts = counts[:, : n + bool(counts[:, n].any())]  # without songs that have no genre
     with np.errstate(invalid="ignore"):
-        shares = counts[:, shown] / counts.sum(axis=1, keepdims=True)
-    every = [*names, _OTHERS, _UNKNOWN]
-    return Confusion(names, np.array([sizes[g] for g in names], np.int64), [every[i] for i in shown], shares)
+        shares = counts / counts.sum(axis=1, keepdims=True)
+    shown = [*names, _OTHERS][: counts.shape[1]]
+    return Confusion(names, np.array([sizes[g] for g in names], np.int64), shown, shares)
 
 
 def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:

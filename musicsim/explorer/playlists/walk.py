@@ -239,7 +239,7 @@ class Walk:
         """Describe a step between songs of X; a paced random jump to a near song counts as similar in sound."""
         if previous is None or not step.name:
             label = self._describe(step.name, both=False) if step.name else step.reason
-            return Edge(label, step.probability, label)
+            return Edge("" if step.name else label, step.probability, label)
         is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest

@@ -141,7 +141,8 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     if worse:
         risen = [MEASURES[name] for name, lead in leads.items() if lead.low > 0]
         although = f", though {join_words(risen)} rose" if risen else ""
-        return WORSE, f"Worse: {losses}, on {judges}{although}."
+        partly = " by some measures" if risen else ""
+        return WORSE, f"Worse: similar songs rank lower than before training{partly}. {losses}, on {judges}{although}."
     if report.get("setting") == SOUND_ALONE:
         return NO_DIFFERENCE, "The sound alone is best: no method was significantly better."
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE

@@ -39,7 +39,7 @@ _PLACEHOLDERS = """
 # Folder (2)" matches. Years and single letters also count as generic.
 _GENERIC_FOLDERS = """
     music, musik, musique, música, musica, muziek, muzyka, музыка, 音乐, 音樂, 音楽, my music, meine musik, ma musique,
-    mi música, моя музыка, songs, song, tracks, audio, sound, sounds, singles, albums, album, alben, loose,
+    mi música, моя музыка, songs, song, tracks, audio, snd, sound, sounds, singles, albums, album, alben, loose,
     loose tracks, loose songs, mp3, mp3s, mp 3, flac, flacs, wav, wave, wavs, ogg, opus, m4a, aac, wma, aiff, ape,
     alac, lossless, lossy, download, downloads, downloaded, téléchargements, descargas, scaricati, загрузки, 下载,
     upload, uploads, uploaded, incoming, inbox, temp, tmp, misc, miscellaneous, verschiedenes, sonstiges, divers,

@@ -29,7 +29,7 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
     library = snapshot.library
     listener = _choose_settings(library)
     if snapshot.n_indexed < session.N_SONGS.get():
-        available = "one song" if snapshot.n_indexed == 1 else count(snapshot.n_indexed, "song")
+        available = count(snapshot.n_indexed, "song")
         st.info(
             f"A question needs {session.N_SONGS.get()} songs, but only {available} can be compared. "
             "Add more on the Library page.",

@@ -257,8 +257,8 @@ def _show_first_songs(library: Library) -> None:
 
 
 def stop_without_songs(snapshot: Snapshot) -> None:
-    """If no song can be compared yet, suggest a next step and stop drawing the page."""
-    if snapshot.n_indexed:
+    """If no songs can be compared yet, suggest a next step and stop drawing the page."""
+    if snapshot.n_indexed > 1:
         return
     job = jobs.current(snapshot.library)
     if job is not None:
@@ -266,11 +266,17 @@ def stop_without_songs(snapshot: Snapshot) -> None:
 
         @st.fragment(run_every=1.0)
         def wait() -> None:
-            if snapshot.library.models.active() is not None or jobs.current(snapshot.library) is None:
+            is_new = not snapshot.n_indexed and snapshot.library.models.active() is not None
+            if is_new or jobs.current(snapshot.library) is None:
                 st.rerun()
             _show_first_songs(snapshot.library)
 
         wait()
+    elif snapshot.n_indexed:
+        st.info("Only one song is in this library, so there is nothing to compare it with.", icon=":material/info:")
+        if not is_public():
+            st.page_link(PAGES["library"], label="Add more music", icon=":material/create_new_folder:")
+        _show_first_songs(snapshot.library)
     elif is_public():
         st.info("This library is empty.", icon=":material/info:")
     elif snapshot.n_songs:

@@ -99,8 +99,7 @@ def _facts(snapshot: Snapshot, has_star: bool) -> str:
         alike = f"similar according to the model “{plain(snapshot.record.name)}”"
     else:
         alike = "similar in sound"
-    songs = "1 song." if snapshot.n_indexed == 1 else f"{snapshot.n_indexed:,} songs; nearby songs are {alike}."
-    facts = [f"{songs} Click a point to play it."]
+    facts = [f"{snapshot.n_indexed:,} songs; nearby songs are {alike}. Click a point to play it."]
     if has_star:
         facts += ["The star is your query; rings mark the nearest songs."]
     elif SECOND_MODEL.get() is not None:

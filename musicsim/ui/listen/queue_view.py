@@ -138,7 +138,7 @@ def show_queue(
     if snapshot.search_trouble:
         st.caption(f":material/cloud_off: {plain(snapshot.search_trouble)}")
     if not items:
-        st.caption("No other songs yet." if snapshot.n_songs == 1 else "No songs match. Use fewer filters or words.")
+        st.caption("No songs match. Use fewer filters or words.")
     place = next((n for n, song in enumerate(songs) if song.id == current), -1)
     first = max(0, place - _N_HEARD)
     rows = [

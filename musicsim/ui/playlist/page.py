@@ -16,7 +16,7 @@ from musicsim.progress import Progress
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
-from musicsim.ui.base.frame import PAGES, asset
+from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.sections import Tab, tabs_of
 from musicsim.ui.base.text import plain
@@ -116,11 +116,6 @@ def draw() -> None:
     snapshot = openers.snapshot()
     st.title("Playlist", anchor=False)
     stop_without_songs(snapshot)
-    if snapshot.n_indexed == 1:
-        st.info("A playlist needs at least two songs. This library has only one.", icon=":material/info:")
-        if not is_public():
-            st.page_link(PAGES["library"], label="Add a folder", icon=":material/create_new_folder:")
-        return
     walker = _walk(snapshot)
     if walker is None:
         return

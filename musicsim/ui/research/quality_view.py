@@ -71,9 +71,6 @@ def _ask_lists(snapshot: Snapshot) -> Task:
 
 def show_library(snapshot: Snapshot, *, busy: bool) -> None:
     """Show the quality of a library's models, starting with the chosen one."""
-    if snapshot.n_indexed < 2:
-        st.info("A single song cannot be compared. Add more songs.", icon=":material/info:")
-        return
     coverage = ask_coverage(snapshot)
     is_covered = coverage.wait(AT_ONCE_S)
     # one container per part, so that parts do not move or appear twice
@@ -312,7 +309,10 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
         yaxis={"autorange": "reversed", "automargin": True, "fixedrange": True, "dtick": 1, "ticksuffix": " "},
     )
     chart(figure, key="evaluate_confusion", name="genre confusion", options=more)
-    st.caption("Each row shows, in %, the genres of the songs nearest to one genre, excluding the query's artist.")
+    st.caption(
+        "Each row shows, in %, the genres of the songs nearest to one genre. Songs by the query's artist and songs "
+        "without a genre are not counted."
+    )
     pairs = confusion.pairs(5)
     if pairs:
         st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))

@@ -114,7 +114,7 @@ def test_artist_group_ignores_folder_case_and_width():
                 *("New Folder (2)", "Neuer Ordner", "Various", "Various Artists - Summer 2003", "VA - Summer"),
                 *("uploads", "_uploads_", "Musik", "Musique", "Música", "Музыка", "Unbekanntes Album", "A", "a-c"),
                 *("0-9", "#", "1987", "80s", "1990s", "Unknown Album (3-12-2011 10-04 PM)", "-", "???", "CDs"),
-                *("Artiste inconnu", "Album inconnu", "Я", "iTunes Media", "flac", "Downloads 2", "My Music"),
+                *("Artiste inconnu", "Album inconnu", "Я", "iTunes Media", "flac", "Downloads 2", "My Music", "snd"),
             )
         ),
     ],
