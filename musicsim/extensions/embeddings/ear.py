@@ -20,6 +20,7 @@ from musicsim.progress import Progress
 
 _log = logging.getLogger(__name__)
 EAR = "ear"  # name of the representation
+_MIN_DEVIATION = 1e-6  # relative to the mean of all columns; MusiCNN has channels that are silent except for rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +97,10 @@ def describe_songs(library: Library, network: Network, progress: Progress) -> No
 
 
 def _fit_scale(features: encoders.Floats) -> Float64Array:
-    """Return the mean of each column and the inverse of its deviation, (2, n_features)."""
+    """Return the mean of each column and the inverse of its deviation, (2, n_features); 0 for constant columns."""
     deviation = features.std(axis=0, dtype=np.float64)
-    inverse = np.divide(1, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    is_varied = deviation > _MIN_DEVIATION * deviation.mean()
+    inverse = np.divide(1, deviation, out=np.zeros_like(deviation), where=is_varied)
     return np.stack([features.mean(axis=0, dtype=np.float64), inverse])
 
 

@@ -68,7 +68,7 @@ def _filters(front_end: FrontEnd) -> Float64Array:
     to_mel, to_hz = (_htk_mel, _htk_hz) if front_end.is_htk else (_slaney_mel, _slaney_hz)
     low, high = to_mel(np.array(front_end.band_hz))
     mel: Float64Array = np.linspace(low, high, front_end.n_bands + 2)
-    hz: Float64Array = np.arange(1 + front_end.fft // 2) * (front_end.sample_rate / front_end.fft)
+    hz = np.arange(1 + front_end.fft // 2, dtype=np.float64) * (front_end.sample_rate / front_end.fft)
     # HTK's triangles are linear in mel, Slaney's in Hz
     corners, bins = (mel, to_mel(hz)) if front_end.is_htk else (to_hz(mel), hz)
     rising = (bins[:, None] - corners[:-2]) / np.diff(corners)[:-1]

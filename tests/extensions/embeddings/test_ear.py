@@ -64,6 +64,15 @@ def test_every_accepted_shape_averages_patches(tiny_library, tmp_path, shape):
         np.testing.assert_allclose(features, true_vector(paths[song_id]), rtol=1e-4, atol=1e-5)
 
 
+def test_channels_that_hardly_vary_do_not_count():
+    kind = ear.REPRESENTATIONS[ear.EAR]
+    features = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
+    features[:, 2:] *= [1e-15, 0]
+    weights = kind.weights.fit(features)
+    assert weights.max() < 10
+    np.testing.assert_allclose(kind.map(features, weights)[:, :2], kind.map(features[:, :2], weights[:, :2]))
+
+
 def test_joined_model_gives_sound_and_ear_equal_shares(tiny_library, tmp_path):
     ear_id, joined_id = add(tiny_library, write_network(tmp_path / "net.onnx"), name="bands")
     joined = tiny_library.models.active()
