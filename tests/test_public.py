@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import product
 from pathlib import Path, PurePath
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -512,6 +513,7 @@ def held() -> dict[str, tuple[int, int]]:
 @pytest.fixture
 def limited(held, monkeypatch):
     monkeypatch.setenv("MUSICSIM_REQUESTS_A_MINUTE", "30")
+    monkeypatch.setattr("musicsim.api.budgets.time", SimpleNamespace(monotonic=lambda: 0.0))  # budgets are not refilled
     answer = Route("/{path:path}", lambda _: PlainTextResponse("yes"), methods=["GET", "PUT", "POST"])
 
     limits = Visitors(

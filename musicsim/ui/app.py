@@ -23,6 +23,7 @@ from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import release_memory
 from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
+from musicsim.ui.base.page_changes import PageChanges
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 from musicsim.ui.base.text import show_error
 from musicsim.ui.components.listening import player_routes
@@ -89,6 +90,7 @@ def app_options() -> dict[str, Any]:
             when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
         )  # fmt: skip
         middleware.append(limits)
+    middleware.append(Middleware(PageChanges))  # after the limits, which hold requests back
     pages = [*(Route(f"{prefix}/{name}", _redirect) for name in _MOVED), *first_paint_routes(prefix)]
     return {
         "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *pages]),

@@ -154,8 +154,8 @@ def test_accepts_body_with_audio_content_type(client, tiny_library, media_type):
 def test_lists_songs_and_generates_playlist(client):
     assert len(client.get("/api/songs?limit=5").json()) == 5
     assert [s["title"] for s in client.get("/api/songs?search=NOISE 1").json()] == ["Song noise 1"]
-    steps = client.get("/api/playlist?length=4&seed=3").json()
-    assert len(steps) == 4
+    steps = client.get("/api/playlist?length=12&seed=3").json()
+    assert len(steps) == 12
     assert any(step["reason"] for step in steps)
     assert "" not in [step["reason"] for step in steps], "unknown reasons are null"
     assert client.get("/api/songs/999/similar").status_code == 404

@@ -41,7 +41,8 @@ def choose(page: Page, name: str | re.Pattern[str], option: str | re.Pattern[str
 
 
 def show_tab(page: Page, section: str, title: str = "") -> None:
-    """Open a section of a page, and one of its tabs."""
+    """Open a section of a page once the page is complete, and one of its tabs."""
+    page.wait_for_selector(IDLE)
     page.get_by_test_id("stButtonGroup").first.get_by_text(section, exact=True).click()
     if title:
         choose(page, section, title)

@@ -126,3 +126,19 @@ def test_reload_keeps_session_of_tab(page, chromium, address, home):
     visit(stranger, address, "playlist")
     expect(stranger.get_by_text("Click a part of the sentence to change it.")).to_be_visible()
     stranger.context.close()
+
+
+def test_late_click_on_left_page_keeps_new_page(page, address, home):
+    """Both clicks come before the browser learns that the new page's script has started."""
+    visit(page, address, query=f"?song={songs_of(home)[0].id}")
+    expect(rows(page)).to_have_count(11)
+    page.wait_for_selector(IDLE)
+    play = page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).element_handle()
+    link = page.get_by_test_id("stSidebarNavLink").filter(has_text="Library").element_handle()
+    page.evaluate("([link, play]) => { link.click(); play.click(); }", [link, play])
+    expect(page.get_by_role("heading", name="Library", exact=True)).to_be_visible()
+    page.wait_for_selector(IDLE)
+    switch(page, "train")
+    expect(page.get_by_role("heading", name="Library", exact=True)).to_have_count(0)
+    page.wait_for_selector(IDLE)
+    expect(page.get_by_test_id("stMainBlockContainer").get_by_role("button").first).to_be_visible()

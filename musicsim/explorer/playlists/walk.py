@@ -237,9 +237,10 @@ class Walk:
 
     def _edge(self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song) -> Edge:
         """Describe a step between songs of X; a paced random jump to a near song counts as similar in sound."""
-        if previous is None or not step.name:
-            label = self._describe(step.name, both=False) if step.name else step.reason
-            return Edge("" if step.name else label, step.probability, label)
+        if not step.name:
+            return Edge(step.reason, step.probability, step.reason)
+        if previous is None:
+            return Edge("", step.probability, self._describe(step.name, both=False))
         is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest

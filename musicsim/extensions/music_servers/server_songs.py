@@ -134,7 +134,7 @@ class ServerSongs(Tables):
             .order_by(i.server)
             .limit(1)
         )
-        return next(iter(list(self._rows(query))), None)
+        return self._row(query)
 
     def first_server(self) -> str | None:
         return self._value(sa.select(sa.func.min(server_songs.c.server)))

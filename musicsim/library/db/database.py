@@ -148,6 +148,11 @@ class Tables:
         with self._engine.connect() as connection:
             yield from connection.execute(query)
 
+    def _row(self, query: sa.Executable) -> Any:
+        """Return the first row or None; ``next(self._rows(query))`` would lose a Ctrl-C while Python closes it."""
+        with self._engine.connect() as connection:
+            return connection.execute(query).first()
+
     def _values(self, query: sa.Executable) -> list[Any]:
         with self._engine.connect() as connection:
             return list(connection.scalars(query))

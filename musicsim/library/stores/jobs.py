@@ -105,11 +105,10 @@ class JobStore(Tables):
 
     def get(self, job_id: int) -> Job:
         """Return a job. Raises NotFoundError if it does not exist."""
-        # read all rows: Ctrl-C is lost while Python deletes an unfinished generator
-        rows = list(self._rows(sa.select(schema.jobs).where(schema.jobs.c.id == job_id)))
-        if not rows:
+        row = self._row(sa.select(schema.jobs).where(schema.jobs.c.id == job_id))
+        if row is None:
             raise NotFoundError(f"this library does not have a job {job_id}.")
-        return Job(**rows[0]._mapping)
+        return Job(**row._mapping)
 
     def active(self) -> list[Job]:
         """Return the jobs that have not ended, oldest first."""

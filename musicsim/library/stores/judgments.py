@@ -161,7 +161,7 @@ class JudgmentStore(Tables):
     def mark(self, *kinds: str) -> tuple[int, int]:
         """Return the number of judgments of some kinds and their last id, to detect changes."""
         query = sa.select(sa.func.count(), sa.func.max(schema.judgments.c.id)).where(_filter(kinds))
-        n, last = next(self._rows(query))
+        n, last = self._row(query)
         return n, last or 0
 
     def answers(self, listener: str | None = None) -> list[Judgment]:

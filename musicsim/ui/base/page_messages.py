@@ -33,7 +33,10 @@ def is_of_a_page(message: bytes) -> bool:
 
 def rerun_of(message: bytes) -> "PageRerun | None":
     """Return a page's request for a rerun, or None for other messages."""
-    sent = BackMsg.FromString(message)
+    try:
+        sent = BackMsg.FromString(message)
+    except DecodeError:
+        return None
     return PageRerun(sent, len(message)) if sent.WhichOneof("type") == "rerun_script" else None
 
 
@@ -53,6 +56,24 @@ class PageRerun:
     def has_clicks(self) -> bool:
         """True if a trigger is set."""
         return bool(self.clicks)
+
+    @property
+    def page(self) -> str:
+        """The page that is to run; empty in the first request, which names the page by its address."""
+        return str(self.message.rerun_script.page_script_hash)
+
+    def move(self, page: str) -> "PageRerun":
+        """Return the request for `page` if it is a click or a fragment of another page.
+
+        A request without clicks is left as it is, because it may be the navigation's request for another page.
+        """
+        is_of_left_page = page and self.page and self.page != page
+        if not is_of_left_page or not (self.has_clicks or self.message.rerun_script.fragment_id):
+            return self
+        moved = BackMsg()
+        moved.CopyFrom(self.message)
+        moved.rerun_script.page_script_hash = page
+        return PageRerun(moved, moved.ByteSize())
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
         """Return the newer request with the clicks of this one added, or None if the two requests conflict."""

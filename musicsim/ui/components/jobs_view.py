@@ -273,7 +273,7 @@ def stop_without_songs(snapshot: Snapshot) -> None:
 
         wait()
     elif snapshot.n_indexed:
-        st.info("Only one song is in this library, so there is nothing to compare it with.", icon=":material/info:")
+        st.info("Only one song can be compared, so no similar songs can be shown.", icon=":material/info:")
         if not is_public():
             st.page_link(PAGES["library"], label="Add more music", icon=":material/create_new_folder:")
         _show_first_songs(snapshot.library)
