@@ -8,8 +8,8 @@ the system's temporary folder may be in memory.
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +20,7 @@ from musicsim.audio._mono import MonoSound, read_mono
 from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, BlockBuffer, LevelStream, cepstra
 from musicsim.audio.fluctuation import FluctuationStream
 from musicsim.audio.harmony import HarmonyStream
+from musicsim.audio.networks import AudioNetwork
 from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
 
@@ -101,6 +102,7 @@ class Sound:
     is_cut: bool  # whether the sound continues beyond the requested duration
     harmony: Float32Array | None = None  # (156,), float32: see musicsim.audio.harmony(); None without aspects
     rhythm: Float32Array | None = None  # (240,), float32: see musicsim.audio.rhythm(); None without aspects
+    network_vectors: Mapping[str, Float32Array] = field(default_factory=dict)  # keyed by network
 
 
 def analyse_sound(
@@ -111,6 +113,7 @@ def analyse_sound(
     name: str | None = None,
     frames_to: Path | None = None,
     aspects: bool = False,
+    networks: Sequence[AudioNetwork] = (),
 ) -> Sound:
     """Decode a source once and describe its sound.
 
@@ -126,6 +129,8 @@ def analyse_sound(
         File for coefficients and fluctuation, as :func:`musicsim.audio.read_song_frames` reads it; then the
         coefficients are not returned. An existing file is overwritten, and removed if writing fails.
     aspects : bool; whether to compute harmony and rhythm, too
+    networks : sequence of AudioNetwork
+        Networks that describe the same samples; one that fails has no vector in the result.
 
     Returns
     -------
@@ -151,7 +156,7 @@ def analyse_sound(
         def new_sink() -> _Levels:
             spool.seek(0)
             spool.truncate()
-            return _Levels(sr, spool, aspects)
+            return _Levels(sr, spool, aspects, networks)
 
         sound = read_mono(data, label, sr, new_sink, duration=duration)
         sound.sink.finish()
@@ -200,13 +205,14 @@ def _describe(sound: "MonoSound[_Levels]", mfcc: Float16Array | None, file: IO[b
         sound.is_cut,
         None if levels.harmony is None else levels.harmony.finish(),
         None if levels.rhythm is None else levels.rhythm.finish(),
+        {key: vector for key, stream in levels.networks.items() if (vector := stream.finish()) is not None},
     )
 
 
 class _Levels:
     """A sink that stores mel levels in a file, and computes everything that does not require all levels together."""
 
-    def __init__(self, sr: int, spool: IO[bytes], aspects: bool) -> None:
+    def __init__(self, sr: int, spool: IO[bytes], aspects: bool, networks: Sequence[AudioNetwork]) -> None:
         self.sr, self.spool = sr, spool
         self.n_samples = self.n_frames = 0
         self.energy = 0.0
@@ -214,6 +220,7 @@ class _Levels:
         self.fluctuation = FluctuationStream(sr)
         self.harmony = HarmonyStream(sr) if aspects else None
         self.rhythm = RhythmStream(sr) if aspects else None
+        self.networks = {network.key: network.open(sr) for network in networks}
         self._stream = LevelStream(sr)
         self._batch = BlockBuffer(np.empty(_BATCH, np.float32))
 
@@ -236,6 +243,8 @@ class _Levels:
         self.fluctuation.add(samples)
         if self.harmony is not None:
             self.harmony.add(samples)
+        for stream in self.networks.values():
+            stream.add(samples)
         self._store(self._stream.add(samples))
 
     def _store(self, blocks: Iterator[Float32Array]) -> None:

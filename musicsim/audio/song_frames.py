@@ -2,8 +2,8 @@
 
 import math
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ class SongFrames:
     fluctuation: Float16Array | None
     # (n_parts, n): values for each part of the song, computed when the frames were stored
     parts: FloatingArray | None = None
+    network_vectors: Mapping[str, Float32Array] = field(default_factory=dict)  # of a whole sound, keyed by network
 
     def __len__(self) -> int:
         return len(self.mfcc)

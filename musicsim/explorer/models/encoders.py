@@ -73,7 +73,7 @@ class Part(Protocol):
     def encoder_(self) -> Encoder: ...
     @property
     def n_dimensions(self) -> int: ...
-    def transform(self, list_of_frames: Iterable[Frames], /) -> Floats: ...
+    def features(self, list_of_frames: Iterable[Frames], /) -> Floats: ...
     def vectors(self, features: Floats, /) -> Floats: ...
     def describe(self) -> AboutModel: ...
     def arrays(self) -> Arrays: ...
@@ -136,6 +136,14 @@ class Encoder(Protocol):
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
         """Compute features from frames, float32 (n_songs, n_features), if the encoder uses audio."""
         raise TypeError(f"{type(self).__name__} does not compute features from frames.")
+
+    def from_networks(self, network_vectors: Mapping[str, Floats], /) -> Floats:
+        """Return the features of a sound for which networks computed vectors, (n_features,); NaN without features."""
+        return np.full(self.n_features, np.nan, np.float32)
+
+    def find_shared_tags(self, _library: Library, _sounds: Sequence[Song | SongFrames], /) -> list[str]:
+        """Return the tags that this encoder's networks predict for all of some sounds, the clearest first."""
+        return []
 
     @abstractmethod
     def arrays(self) -> Arrays:

@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from musicsim._arrays import Float64Array
+from musicsim.audio import SongFrames
 from musicsim.errors import ModelError
 from musicsim.explorer.models import encoders
 from musicsim.explorer.models.schema import AboutModel, AboutSources, read_json
@@ -56,17 +57,16 @@ class JointEncoder(encoders.Encoder):
         return lambda songs: np.concatenate([read(songs) for read in readers], axis=1)
 
     def encode_frames(self, list_of_frames: Iterable[encoders.Frames], /) -> encoders.Floats:
-        """Join the models' vectors, float32 (n_songs, n_features); NaN for models that do not use audio."""
+        """Join the models' vectors, float32 (n_songs, n_features); NaN for models without features of the sound."""
         rows = []
         for frames in list_of_frames:
             # each part reads the frames from the start; ten minutes of frames are 8 MB
             song = np.concatenate(list(frames)) if isinstance(frames, Iterator) else frames
-            vectors = [
-                part.transform([song])[0] if part.encoder_.uses_audio else np.full(part.n_dimensions, np.nan)
-                for part in self.parts
-            ]
-            rows.append(np.concatenate(vectors))
+            rows.append(np.concatenate([_encode_part(part, song) for part in self.parts]))
         return np.array(rows, dtype=np.float32).reshape(len(rows), self.n_features)
+
+    def find_shared_tags(self, library: Library, sounds: Sequence[Song | SongFrames], /) -> list[str]:
+        return [tag for part in self.parts for tag in part.encoder_.find_shared_tags(library, sounds)]
 
     def arrays(self) -> encoders.Arrays:
         about = AboutSources(
@@ -87,6 +87,16 @@ class JointEncoder(encoders.Encoder):
     def n_stored_features(cls, _about: AboutModel, model: encoders.StoredModel, /) -> int:
         parts = read_json(AboutSources, str(model.value("front_about"))).parts
         return sum(model.n_dimensions_of_part(f"front_{number}_", part) for number, part in enumerate(parts))
+
+
+def _encode_part(part: encoders.Part, frames: encoders.Frames) -> encoders.Floats:
+    """Return a part's vector of one song, or NaN if the part has no features of the sound."""
+    if part.encoder_.uses_audio:
+        return part.vectors(part.features([frames]))[0]
+    features = part.encoder_.from_networks(frames.network_vectors if isinstance(frames, SongFrames) else {})
+    if np.isnan(features).any():
+        return np.full(part.n_dimensions, np.nan, np.float32)
+    return part.vectors(features[np.newaxis])[0]
 
 
 def _part_reader(library: Library, part: encoders.Part, model_id: str, progress: Progress) -> encoders.ReadFeatures:

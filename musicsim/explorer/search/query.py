@@ -11,6 +11,7 @@ import numpy as np
 from musicsim import audio, kernels, metric
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
 from musicsim.audio import SongFrames
+from musicsim.audio.networks import AudioNetwork
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
@@ -21,6 +22,7 @@ from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.scan.files import content_hash
+from musicsim.library.scan.networks import load_networks
 from musicsim.library.tags.artists import fold_name
 
 _Items = TypeVar("_Items", Int64Array, IntpArray)
@@ -90,7 +92,15 @@ def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example
     library has no model.
     """
     model_to_compare_with(snapshot)
-    return make_example(snapshot, audio.analyse_sound(source, name=name), content_hash(source), name)
+    sound = audio.analyse_sound(source, name=name, networks=networks_in_use(snapshot))
+    return make_example(snapshot, sound, content_hash(source), name)
+
+
+def networks_in_use(snapshot: Snapshot) -> list[AudioNetwork]:
+    """Return the networks whose vectors the model compares."""
+    keys = model_to_compare_with(snapshot).encoder_.own_keys()
+    networks = [network for some in load_networks(snapshot.library.folder) for network in some.networks] if keys else []
+    return [network for network in networks if network.key in keys]
 
 
 def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
@@ -105,7 +115,7 @@ def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: st
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
         raise ValueError("sound.mfcc is None: read the coefficients from their file.")
-    frames = SongFrames(sound.mfcc, sound.fluctuation)
+    frames = SongFrames(sound.mfcc, sound.fluctuation, network_vectors=sound.network_vectors)
     try:
         features = model.features([frames])
     except AudioTooShortError as error:

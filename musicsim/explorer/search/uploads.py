@@ -8,7 +8,7 @@ import numpy as np
 
 from musicsim import audio
 from musicsim.errors import AudioError, LibraryError
-from musicsim.explorer.search.query import model_to_compare_with
+from musicsim.explorer.search.query import networks_in_use
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
@@ -37,7 +37,7 @@ def decode_upload(
     Bytes are written to a temporary file in the library's folder. Messages use `name`. Raises ModelError if the library
     has no model, and AudioError if the file is too large.
     """
-    model_to_compare_with(snapshot)
+    networks = networks_in_use(snapshot)
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > max_mb() << 20:
         raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Upload only a part of it.")
@@ -50,7 +50,9 @@ def decode_upload(
                 with writing_to(path):
                     path.write_bytes(source)
             frames = scratch / "frames.npy"
-            sound = run(audio.analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes)
+            sound = run(
+                audio.analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes, networks=networks
+            )
             sound = replace(sound, mfcc=np.load(frames))
         if sound.is_cut:
             part = "minute was" if minutes == 1 else f"{minutes:g} minutes were"

@@ -75,6 +75,7 @@ class Why:
     tags: tuple[str, ...]  # tags in common
     n_listeners: int  # number of people who listen to both songs
     listeners_jaccard: float | None  # None if one of the songs has no listeners
+    guesses: tuple[str, ...] = ()  # tags that a network predicts for both songs
     # descriptions of the sounds that have a passage in both songs, sorted by their share of the similarity
     shared: tuple[str, ...] = ()
     passages: tuple[tuple[Passage, ...], tuple[Passage, ...]] = ((), ())  # passages per song, in the order of `shared`

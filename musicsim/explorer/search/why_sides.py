@@ -30,7 +30,9 @@ def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> t
     if model.representation in CODEWORDS:
         return one, other, explain_pair(one, other, model)
     compared = _compare(snapshot, model, query, other_id)
-    return one, other, explain_pair(one, other, model, codewords=_codeword_model(snapshot), compared=compared)
+    why = explain_pair(one, other, model, codewords=_codeword_model(snapshot), compared=compared)
+    sounds = [snapshot.library.song(song) if isinstance(song, int) else song.frames for song in (query, other_id)]
+    return one, other, replace(why, guesses=tuple(model.encoder_.find_shared_tags(snapshot.library, sounds)))
 
 
 def _compare(snapshot: Snapshot, model: SimilarityModel, query: int | Example, other_id: int) -> Compared:

@@ -16,5 +16,5 @@ EXTENSION = Extension(
         Section("models", "page:draw", title="Your own vectors"),
         Section("models", "ear_page:draw", title="A learned ear"),
     ),
-    hooks={"representations": "representations:REPRESENTATIONS"},
+    hooks={"representations": "representations:REPRESENTATIONS", "audio_networks": "networks:LibraryEars"},
 )

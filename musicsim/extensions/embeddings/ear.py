@@ -1,17 +1,19 @@
 """Learned ears: songs described by an audio network, and joined with the model Sound in one space."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 
 from musicsim._arrays import Float64Array
+from musicsim.audio import SongFrames
 from musicsim.errors import LibraryError, ModelError
 from musicsim.explorer.models import encoders
 from musicsim.explorer.models.representations import Representation, Weights
 from musicsim.explorer.models.schema import AboutModel
+from musicsim.extensions.embeddings.ear_tags import find_shared_tags
 from musicsim.extensions.embeddings.networks import Network
 from musicsim.extensions.embeddings.onnx_models import append_vectors
 from musicsim.library import Library, Song
@@ -34,7 +36,7 @@ class EarEncoder(encoders.Encoder):
     def fit(
         cls, library: Library, songs: Sequence[Song], settings: encoders.EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
-        encoder = cls(settings.vectors, Network(library, settings.vectors).n_dimensions)
+        encoder = cls(settings.vectors, Network(library.folder, settings.vectors).n_dimensions)
         read = encoder.reader(library, progress)
         described = [song for song in songs if encoders.has_features(read([song])).all()]
         if not described:
@@ -44,7 +46,7 @@ class EarEncoder(encoders.Encoder):
     def reader(self, library: Library, progress: Progress, /) -> encoders.ReadFeatures:
         """Run the network on all songs without a vector, and return a reader of the vectors."""
         try:
-            network = Network(library, self.key)
+            network = Network(library.folder, self.key)
         except LibraryError:  # the model is from a different library, or the network is damaged
             return lambda songs: np.full((len(songs), self.n_dimensions), np.nan, np.float32)
         describe_songs(library, network, progress)
@@ -62,6 +64,20 @@ class EarEncoder(encoders.Encoder):
     @property
     def n_features(self) -> int:
         return self.n_dimensions
+
+    def from_networks(self, network_vectors: Mapping[str, encoders.Floats], /) -> encoders.Floats:
+        if self.key not in network_vectors:
+            return np.full(self.n_dimensions, np.nan, np.float32)
+        return network_vectors[self.key][: self.n_dimensions]
+
+    def find_shared_tags(self, library: Library, sounds: Sequence[Song | SongFrames], /) -> list[str]:
+        try:
+            return find_shared_tags(
+                library, self.key,
+                [sound.network_vectors if isinstance(sound, SongFrames) else sound.content_hash for sound in sounds],
+            )  # fmt: skip
+        except LibraryError:  # see :meth:`reader`
+            return []
 
     def own_keys(self) -> list[str]:
         return [self.key]
@@ -114,7 +130,7 @@ def _describe(library: Library, record: ModelRecord) -> str:
     n_songs = len(library.models.song_rows(record.id).rows)
     text = f"{n_songs:,} of {len(library):,} songs are described"
     try:
-        network = Network(library, record.settings["vectors"])
+        network = Network(library.folder, record.settings["vectors"])
     except LibraryError as error:
         return f"{text}; {error}"
     about = network.about

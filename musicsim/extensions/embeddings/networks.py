@@ -2,14 +2,20 @@
 
 import json
 import os
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
 
+from musicsim._arrays import Float32Array
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.embeddings.onnx_models import OnnxModel, VectorRows, add_digest, find_width
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_folder
 from musicsim.progress import Progress
 
+_FOLDER = "embeddings"
 _NETWORK, _ABOUT, _ROWS = "network.onnx", "about.json", "vectors.rows"
 
 
@@ -27,9 +33,9 @@ class AboutNetwork:
 class Network:
     """A network in a library's folder ``embeddings``, and the vectors that it computed."""
 
-    def __init__(self, library: Library, key: str) -> None:
+    def __init__(self, library_folder: Path, key: str) -> None:
         # the key in an imported model can be any string, such as "../.."
-        self.folder = library.folder / "embeddings" / key
+        self.folder = library_folder / _FOLDER / key
         if not (key.isalnum() and (self.folder / _NETWORK).is_file()):
             raise NotFoundError("this model's network is not in this library. Add the network first.")
         try:
@@ -57,7 +63,7 @@ def keep_network(library: Library, model: OnnxModel, label: str, tags: tuple[str
     """Copy a network into a library after a trial run, and return its key; raises ModelError if it fails."""
     model = add_digest(model)
     width = find_width(library, model, progress)
-    folder = library.folder / "embeddings" / model.key
+    folder = library.folder / _FOLDER / model.key
     about = AboutNetwork(label[:120], model.front_end, model.output, model.every, model.digest, width, tags)
     if folder.is_dir():
         os.utime(folder)  # protects the folder from the next sweep
@@ -66,3 +72,26 @@ def keep_network(library: Library, model: OnnxModel, label: str, tags: tuple[str
             (temporary / _NETWORK).write_bytes(model.path.read_bytes())
             (temporary / _ABOUT).write_text(json.dumps(asdict(about)), encoding="utf-8")
     return model.key
+
+
+class LibraryEars:
+    """The networks of a library, for a scan; none if onnxruntime is not installed."""
+
+    def __init__(self, library_folder: Path) -> None:
+        self._by_key: dict[str, Network] = {}
+        self._rows: dict[str, VectorRows] = {}
+        if find_spec("onnxruntime") is None:
+            return
+        for path in sorted(library_folder.glob(f"{_FOLDER}/*/{_NETWORK}")):
+            with suppress(LibraryError):  # `musicsim doctor` reports damaged networks
+                self._by_key[path.parent.name] = Network(library_folder, path.parent.name)
+
+    @property
+    def networks(self) -> list[OnnxModel]:
+        return [network.model for network in self._by_key.values()]
+
+    def keep(self, content_hash: str, vectors: Mapping[str, Float32Array]) -> None:
+        for key in vectors.keys() & self._by_key.keys():
+            rows = self._rows.setdefault(key, self._by_key[key].read_rows())
+            if content_hash not in rows.row_of:
+                rows.append(content_hash, vectors[key])

@@ -9,6 +9,7 @@ shape (batch, d) or (batch, frames, d).
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import tempfile
@@ -21,10 +22,11 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import soxr
 
 from musicsim._arrays import Float32Array
 from musicsim.addresses import resolve_address
-from musicsim.audio import decode
+from musicsim.audio import SAMPLE_RATE, decode
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
 from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
@@ -36,6 +38,8 @@ from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import failure_reason
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
+
+_log = logging.getLogger(__name__)
 
 MIN_RATE, MAX_RATE = 1_000, 192_000
 MIN_WINDOW_S, MAX_WINDOW_S = 0.1, 120.0
@@ -89,6 +93,10 @@ class OnnxModel:
         if self.front_end:
             settings += [self.front_end, self.every]
         return content_hash(json.dumps(settings).encode())
+
+    def open(self, sample_rate: int) -> SongStream:
+        """Begin a song with samples at this rate."""
+        return SongStream(self, sample_rate)
 
     @property
     def summary(self) -> str:
@@ -179,17 +187,23 @@ def find_width(library: Library, model: OnnxModel, progress: Progress) -> int:
 
 
 class VectorRows:
-    """Vectors in an append-only file, keyed by the hash of each song's file; an incomplete last row is overwritten."""
+    """Vectors in an append-only file, keyed by the hash of each song's file; an incomplete last row is overwritten.
+
+    The file is memory-mapped, because 100,000 vectors of MusiCNN take 620 MB.
+    """
 
     def __init__(self, path: Path, width: int) -> None:
         self._path = path
         self._type = np.dtype([("hash", f"S{_HASH_BYTES}"), ("vector", "<f4", (width,))])
-        self._data = [np.fromfile(path, self._type) if path.exists() else np.empty(0, self._type)]
-        self.row_of = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._data[0]["hash"])}
+        self.row_of = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._map()["hash"])}
+
+    def _map(self) -> npt.NDArray[Any]:
+        n_rows = self._path.stat().st_size // self._type.itemsize if self._path.exists() else 0
+        return np.memmap(self._path, self._type, "r", shape=n_rows) if n_rows else np.empty(0, self._type)
 
     def append(self, digest: str, vector: Float32Array) -> None:
         row = np.array([(digest.encode("ascii"), vector)], self._type)
-        n_rows = len(self._data[0]) + len(self._data) - 1
+        n_rows = len(self.row_of)
         with writing_to(self._path):
             self._path.parent.mkdir(exist_ok=True)
             with self._path.open("r+b" if self._path.exists() else "w+b") as stream:
@@ -197,12 +211,15 @@ class VectorRows:
                 stream.seek(0, os.SEEK_END)
                 stream.write(row.tobytes())
         self.row_of[digest] = n_rows
-        self._data.append(row)
 
     def select(self, hashes: Iterable[str]) -> tuple[list[str], Float32Array]:
+        """Return the hashes that have a vector, and these vectors, float32 (n, width)."""
         known = [digest for digest in hashes if digest in self.row_of]
-        rows = [self.row_of[digest] for digest in known]
-        return known, np.ascontiguousarray(np.concatenate(self._data)["vector"][rows])
+        return known, self._map()[[self.row_of[digest] for digest in known]]["vector"]
+
+    def last_columns(self, n: int) -> Float32Array:
+        """Return the last columns of all vectors, float32 (n_rows, n)."""
+        return np.array(self._map()["vector"][:, -n:])
 
 
 def n_dimensions(model: OnnxModel) -> int:
@@ -213,12 +230,52 @@ def n_dimensions(model: OnnxModel) -> int:
 
 def song_vector(model: OnnxModel, path: Path) -> Float32Array:
     """Return the vector of a song, float32 (d,). Raises ModelError if it is not finite or contains only zeros."""
-    sound = decode(resolve_address(path), sr=model.sample_rate, duration=MAX_SONG_S, name=str(path))
-    vector = _load(model).song_vector(sound.samples)
-    if not np.isfinite(vector).all() or not vector.any():
-        output = "only zeros" if np.isfinite(vector).all() else "NaN or infinite values"
-        raise ModelError(f"{path}: the output of {model.path.name} contains {output}.")
-    return vector
+    # a network with a front end gets the samples of the analysis, so that its vectors are the same in a scan
+    rate = SAMPLE_RATE if model.front_end else model.sample_rate
+    sound = decode(resolve_address(path), sr=rate, duration=MAX_SONG_S, name=str(path))
+    stream = SongStream(model, rate)
+    stream.add(sound.samples)
+    try:
+        return stream.compute()
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from error
+
+
+class SongStream:
+    """Samples of one song, at the rate of a model; the model runs when all are known. Memory: 4 bytes per sample."""
+
+    def __init__(self, model: OnnxModel, sample_rate: int) -> None:
+        self._model = model
+        self._parts: list[Float32Array] = []
+        self._n_left = round(MAX_SONG_S * model.sample_rate)
+        self._resampler = None
+        if sample_rate != model.sample_rate:
+            self._resampler = soxr.ResampleStream(sample_rate, model.sample_rate, 1, dtype="float32")
+
+    def add(self, samples: Float32Array) -> None:
+        if self._n_left:
+            self._keep(samples.copy() if self._resampler is None else self._resampler.resample_chunk(samples))
+
+    def _keep(self, samples: Float32Array) -> None:
+        self._parts.append(samples[: self._n_left])
+        self._n_left -= len(self._parts[-1])
+
+    def finish(self) -> Float32Array | None:
+        try:
+            return self.compute()
+        except (LibraryError, ModelError) as error:
+            _log.warning("%s", error)
+            return None
+
+    def compute(self) -> Float32Array:
+        """Return the vector, float32 (d,). Raises ModelError if the model fails or its output is not usable."""
+        if self._resampler is not None:
+            self._keep(self._resampler.resample_chunk(np.empty(0, np.float32), last=True))
+        vector = _load(self._model).song_vector(np.concatenate(self._parts))
+        if not np.isfinite(vector).all() or not vector.any():
+            output = "only zeros" if np.isfinite(vector).all() else "NaN or infinite values"
+            raise ModelError(f"the output of {self._model.path.name} contains {output}.")
+        return vector
 
 
 def windows(samples: Float32Array, length: int) -> Float32Array:

@@ -10,6 +10,7 @@ import numpy as np
 
 from musicsim.addresses import is_address, resolve_address
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, analyse_sound, describe
+from musicsim.audio.networks import AudioNetwork
 from musicsim.errors import AudioDecodeError, AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.scan.files import content_hash
@@ -36,6 +37,7 @@ class Task:
     shortest_s: float = 0.0  # shorter files are skipped
     take_silent: bool = True  # if False, silent files are skipped
     aspects: bool = True  # True to compute harmony and rhythm
+    networks: tuple[AudioNetwork, ...] = ()  # networks that describe the song
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
     store = FrameStore(task.frames_folder)
     try:
         with atomic_path(store.path(digest)) as frames:
-            sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects)
+            sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects, networks=task.networks)
             _check_song(task, sound)
             descriptors = describe(np.load(frames, allow_pickle=False), sound.harmony, sound.rhythm)
             keep_gaussians(frames)

@@ -23,6 +23,7 @@ from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task
 from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
+from musicsim.library.scan.networks import LibraryNetworks, load_networks
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
 from musicsim.wording import count
@@ -86,6 +87,8 @@ class Scan:
         self._settings = library.settings
         self._anyway = anyway
         self._pool = library.pool or LocalPool(n_workers or self._settings["n_workers"])
+        # workers on other machines do not have the networks' files; songs without vectors get them after the scan
+        self._networks = load_networks(library.folder) if self._pool.shares_disk else []
         found = find_audio(self.sources, absent_ok=absent_ok)
         with library.exclusive():
             known = library.files.list_known()
@@ -124,6 +127,8 @@ class Scan:
         if stored is not None and self._settings["aspects"]:
             stored &= store.list_stored_aspects()
 
+        networks = tuple(network for some in self._networks for network in some.networks)
+
         def is_current(file: KnownFile) -> bool:
             return file.feature_version == FEATURE_VERSION and (stored is None or file.content_hash in stored)
 
@@ -149,7 +154,7 @@ class Scan:
             # a song in the library stays, even if the current rules would exclude it
             is_wanted = self._anyway or file.path in known or file.path in self._source_set
             shortest_s = 0.0 if is_wanted else self._settings["shortest_s"]
-            rules = (shortest_s, is_wanted, self._settings["aspects"])
+            rules = (shortest_s, is_wanted, self._settings["aspects"], networks)
             return Task(file.path, file.size, store.folder, hashes.get(file.size, ()), *rules)
 
         return [task(file) for file in found.files if not is_done(file)]
@@ -166,7 +171,7 @@ class Scan:
                 total = self.report.n_unchanged + self._n_total
                 counts = _Counts(total - len(part) - len(self.todo), total, forecast, progress)
                 try:
-                    _analyze_all(self.library, part, self.report, counts, self._pool)
+                    _analyze_all(self.library, part, self.report, counts, self._pool, self._networks)
                 except StorageError:
                     self._sweep()  # free the space of unfinished frames
                     raise
@@ -210,7 +215,14 @@ class _Counts:
         return False
 
 
-def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, counts: _Counts, pool: Pool) -> None:
+def _analyze_all(
+    library: ScanTarget,
+    tasks: Iterable[Task],
+    report: AddReport,
+    counts: _Counts,
+    pool: Pool,
+    networks: Sequence[LibraryNetworks] = (),
+) -> None:
     limits = library.file_limits
     started = time.monotonic()
     function = analyse if pool.shares_disk else analyse_apart
@@ -219,6 +231,9 @@ def _analyze_all(library: ScanTarget, tasks: Iterable[Task], report: AddReport, 
         for item in items:
             if item is not None:
                 task, outcome = item
+                if isinstance(outcome, Analysis) and outcome.sound.network_vectors:
+                    for some in networks:
+                        some.keep(outcome.content_hash, outcome.sound.network_vectors)
                 _enter(library, task, outcome, report, limits)
                 counts.done += 1
                 counts.current = task.path.name

@@ -214,4 +214,5 @@ def _describe_common(why: Why, one: Side, other: Side) -> str:
     else:
         people = "1 person has" if why.n_listeners == 1 else f"{why.n_listeners:,} people have"
         listeners = f"{people} played both, {why.listeners_jaccard:.0%} of those who played either"
-    return f"Tags: {tags}.  \nListeners: {listeners}."
+    guesses = f"A learned ear recognizes in both: {', '.join(map(plain, why.guesses))}.  \n" if why.guesses else ""
+    return f"{guesses}Tags: {tags}.  \nListeners: {listeners}."

@@ -1,22 +1,26 @@
 """Tests of learned ears: vectors of patches, one space with Sound, stopped runs, and songs that are added later."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import soxr
 from onnx import TensorProto, helper, save
 
-from musicsim.audio import load
+from musicsim.audio import SAMPLE_RATE, load
 from musicsim.errors import ModelError
 from musicsim.explorer.refresh.joined_model import JOINED_KIND
 from musicsim.explorer.refresh.model_catalogue import stale_reason
 from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.search.query import read_example
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.embeddings import ear
 from musicsim.extensions.embeddings.adding import add_ear
 from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
 from musicsim.extensions.embeddings.networks import Network
+from musicsim.extensions.embeddings.onnx_models import song_vector
 from musicsim.progress import Canceled
 from tests.command import run
 from tests.learning import hush
@@ -45,7 +49,9 @@ def write_network(path, shape=("n", N_FRAMES, 96)):
 
 
 def true_vector(path, every=1):
-    patches = FRONT_ENDS["musicnn"].patches(load(path, sr=16_000), N_FRAMES, every).astype(np.float64)
+    """Return the mean and maximum of each band; like the analysis, this starts with samples at 22,050 Hz."""
+    samples = soxr.resample(load(path), SAMPLE_RATE, 16_000)
+    patches = FRONT_ENDS["musicnn"].patches(samples, N_FRAMES, every).astype(np.float64)
     return np.concatenate([patches.mean(axis=1), patches.max(axis=1)], axis=1).mean(axis=0)
 
 
@@ -120,6 +126,42 @@ def test_new_songs_are_described_by_scan(tiny_library, tmp_path):
     np.testing.assert_allclose(added, true_vector(song), rtol=1e-4, atol=1e-5)
 
 
+def test_scan_describes_songs_while_it_decodes_them(tiny_library, tmp_path, monkeypatch):
+    ear_id, _ = add(tiny_library, write_network(tmp_path / "net.onnx"))
+    network = Network(tiny_library.folder, tiny_library.models.get(ear_id).settings["vectors"])
+    before = network.read_rows().row_of
+    song = write_song(tmp_path / "new.flac", "drums", seed=9, seconds=4.0)
+    tiny_library.add(song)
+    rows = network.read_rows()
+    (added,) = rows.row_of.keys() - before.keys()
+    np.testing.assert_array_equal(rows.select([added])[1][0], song_vector(network.model, song))
+    monkeypatch.setattr(ear, "append_vectors", lambda *_: pytest.fail("the song was decoded twice"))
+    refresh(tiny_library)
+    assert len(tiny_library.vectors(ear_id).song_ids) == len(tiny_library)
+
+
+def test_network_that_fails_does_not_keep_song_out(tiny_library, tmp_path):
+    ear_id, _ = add(tiny_library, write_network(tmp_path / "net.onnx"))
+    key = tiny_library.models.get(ear_id).settings["vectors"]
+    (tiny_library.folder / "embeddings" / key / "network.onnx").write_bytes(b"damaged")
+    n_before = len(tiny_library)
+    assert tiny_library.add(write_song(tmp_path / "new.flac", "drums", seed=9, seconds=4.0)).failures == []
+    assert len(tiny_library) == n_before + 1
+
+
+def test_uploaded_sound_is_heard_like_song(tiny_library, tmp_path):
+    add(tiny_library, write_network(tmp_path / "net.onnx"))
+    snapshot = take_snapshot(tiny_library)
+    song = tiny_library.songs()[0]
+    example = read_example(snapshot, song.path, "upload")
+    stored = tiny_library.vectors(snapshot.model_id)
+    (row,) = np.flatnonzero(stored.song_ids == song.id)
+    np.testing.assert_allclose(example.vector, stored.X[row], atol=1e-3)
+    silent_ear = replace(example.frames, network_vectors={})
+    predicted = snapshot.model.vectors(snapshot.model.features([silent_ear]))[0]
+    assert np.linalg.norm(predicted - stored.X[row]) > 10 * np.linalg.norm(example.vector - stored.X[row])
+
+
 def test_without_onnxruntime_other_models_get_new_songs(tiny_library, tmp_path, monkeypatch):
     ear_id, _ = add(tiny_library, write_network(tmp_path / "net.onnx"))
     n_before = len(tiny_library)
@@ -128,6 +170,7 @@ def test_without_onnxruntime_other_models_get_new_songs(tiny_library, tmp_path, 
         raise ear.LibraryError("net.onnx needs onnxruntime.")
 
     monkeypatch.setattr(ear, "append_vectors", fail)
+    monkeypatch.setattr("musicsim.extensions.embeddings.networks.find_spec", lambda _: None)
     tiny_library.add(write_song(tmp_path / "new.flac", "drums", seed=9, seconds=4.0))
     refresh(tiny_library)
     assert len(tiny_library.vectors(ear_id).song_ids) == n_before
@@ -144,7 +187,7 @@ def test_song_without_vector_is_not_tried_again(tiny_library, tmp_path, monkeypa
     assert len(tiny_library.vectors(ear_id).song_ids) == len(tiny_library) - 1
     messages = []
     ear.describe_songs(
-        tiny_library, Network(tiny_library, tiny_library.models.get(ear_id).settings["vectors"]),
+        tiny_library, Network(tiny_library.folder, tiny_library.models.get(ear_id).settings["vectors"]),
         lambda message, *_, **__: messages.append(message),
     )  # fmt: skip
     assert messages == []

@@ -1,0 +1,25 @@
+"""Networks that describe a song by its samples, while the song is decoded for the analysis."""
+
+from typing import Protocol
+
+from musicsim._arrays import Float32Array
+
+
+class NetworkStream(Protocol):
+    """Samples of one song, for a network."""
+
+    def add(self, samples: Float32Array) -> None:
+        """Add samples, float32 (n,); the array is valid only during the call."""
+
+    def finish(self) -> Float32Array | None:
+        """Return the network's vector for the song, float32 (d,), or None if the network failed."""
+
+
+class AudioNetwork(Protocol):
+    """A network that computes one vector per song; it can be sent to a worker process."""
+
+    @property
+    def key(self) -> str: ...  # identifies the network and its settings
+
+    def open(self, sample_rate: int) -> NetworkStream:
+        """Begin a song with samples at this rate."""
