@@ -4,11 +4,15 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
+
+from musicsim.evaluation import distance_scores
 from musicsim.explorer.models.representations import list_addable, representations
 from musicsim.progress import Canceled
+from musicsim.relevance import Relevance
 from tests.sounds import KINDS, write_song
 
-__all__ = ["CORE_REPRESENTATIONS", "RANKED", "Watcher", "hush", "tag_by_kind", "write_styles"]
+__all__ = ["CORE_REPRESENTATIONS", "RANKED", "Watcher", "hush", "score_found", "tag_by_kind", "write_styles"]
 
 CORE_REPRESENTATIONS = tuple(
     name for name in list_addable() if not representations()[name].encoder.__module__.startswith("musicsim.extensions.")
@@ -29,6 +33,21 @@ RANKED = {
     "changed": [{"query": 1, "before": [2], "after": [3]}],
 }  # fmt: skip
 """A report as training writes it."""
+
+
+def score_found(snapshot, queries, database, relevance) -> dict[str, float]:
+    """Score rankings by the distances that search computes for each query.
+
+    `relevance` covers queries and database; it can be a list of pairs (relevant, irrelevant) of rows.
+    """
+    if isinstance(relevance, list):
+        relevant, irrelevant = zip(*relevance, strict=True)
+        relevance = Relevance.from_lists(relevant, len(database), irrelevant=irrelevant, outside=True)
+    X = snapshot.X.astype(np.float64)
+    distances = np.stack(
+        [snapshot.adjust_distances(X[q], np.linalg.norm(X[database] - X[q], axis=1), database) for q in queries]
+    )
+    return {name: float(np.nanmean(scores)) for name, scores in distance_scores(distances, relevance, 10).items()}
 
 
 def write_styles(folder: Path, artists: int = 15, n_songs: int = 2, seconds: float = 2.0) -> Path:

@@ -12,7 +12,17 @@ from musicsim.evaluation import hubness
 from musicsim.library import Library, Song
 from musicsim.search import MutualProximity
 
-__all__ = ["MEASURES", "Pieces", "Scores", "euclidean", "labelled", "mutual_proximity", "scores", "with_proximity"]
+__all__ = [
+    "MEASURES",
+    "Pieces",
+    "Scores",
+    "euclidean",
+    "labelled",
+    "mutual_proximity",
+    "scores",
+    "tagged",
+    "with_proximity",
+]
 
 MEASURES = ("P@1", "P@5", "package", "within")
 MIN_PIECES = 5
@@ -98,6 +108,16 @@ def labelled(library: Library, table: Path) -> Pieces:
         tuple(song for song, _ in found),
         np.array([row["label"] for _, row in found]),
         np.array([row["package"] for _, row in found]),
+    )
+
+
+def tagged(library: Library, music: Path) -> Pieces:
+    """Return all songs: the artist tag in lower case is the composer, and the first folder in `music` the package."""
+    songs = sorted(library.songs(), key=lambda song: song.content_hash)
+    return Pieces(
+        tuple(songs),
+        np.array([(song.artist or "").lower().strip() for song in songs]),
+        np.array([song.path.relative_to(music).parts[0] for song in songs]),
     )
 
 

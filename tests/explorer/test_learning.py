@@ -15,7 +15,7 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.progress import Canceled
-from tests.learning import Watcher
+from tests.learning import Watcher, score_found
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +47,8 @@ def test_plays_improve_ranking_on_held_out_artists(module_library):
 
 
 def test_verdict_uses_only_held_out_artists(module_library):
-    """Recompute the scores from the stored settings. They must be those of the held-out artists alone."""
-    from musicsim.evaluation import ArtistSplit, ranking_scores
+    """Recompute the scores from the stored settings. They must be those of the search for held-out artists."""
+    from musicsim.evaluation import ArtistSplit
 
     library, model_id, _ = module_library
     report = load_report(library.models.path(model_id))
@@ -58,7 +58,7 @@ def test_verdict_uses_only_held_out_artists(module_library):
     inner, _ = next(ArtistSplit(1, 3 / 7, 1).split(rest, groups=groups[rest]))
     train = rest[inner]
     relevance = Supervision(snapshot, "plays").relevance(train).restrict(test, train)
-    scores = ranking_scores(snapshot.X[test], snapshot.X[train], relevance)
+    scores = score_found(snapshot, test, train, relevance)
     assert report["leads"]["auc"]["before"] == pytest.approx(scores["auc"], abs=1e-6)  # float32 vectors
     assert report["leads"]["map"]["before"] == pytest.approx(scores["map"], abs=1e-6)
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.evaluation import hubness, ranking_scores
+from musicsim.evaluation import hubness
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.quality import evaluate, load_held_out, measure_lists, measure_scores
 from musicsim.explorer.models.artifacts import save_report
 from musicsim.explorer.search.query import find_similar
 from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.search import ExactIndex, MutualProximity
-from tests.learning import RANKED
+from tests.learning import RANKED, score_found
 
 
 def labels(values):
@@ -116,8 +116,8 @@ def test_scores_match_individual_queries(mixed):
         others = [i for i in range(120) if groups[i] != groups[q]]
         same = [i for i in others if genres[q] and genres[i] == genres[q]]
         pairs.append((same, [i for i in others if i not in same]))
-    X = mixed.X.astype(np.float64)
-    expected = ranking_scores(X, X, pairs, 10)
+    rows = np.arange(120)
+    expected = score_found(mixed, rows, rows, pairs)
     assert (scores.n_queries, scores.n_skipped, scores.n_left_out) == (118, 2, 0)
     for name, figure in scores.figures.items():
         assert figure.mean == pytest.approx(expected[name])

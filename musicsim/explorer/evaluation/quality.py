@@ -18,6 +18,7 @@ import numpy as np
 from musicsim import evaluation, relevance, search
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.search_ranking import HubReduction
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
@@ -188,7 +189,7 @@ def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
 def measure_scores(
     snapshot: Snapshot, kind: str, *, split: str | None = None, progress: Progress = no_progress
 ) -> Scores:
-    """Rank all songs by plain distance from each query, and score each ranking against the ground truth.
+    """Rank all songs for each query, in the order of search, and score each ranking against the ground truth.
 
     `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. If `split` names a fixed split, its test songs
     are the queries, and its training songs are ranked. At most 2,000 queries are sampled with a fixed seed. Raises
@@ -211,7 +212,10 @@ def measure_scores(
     scores = {name: np.empty(len(query_rows)) for name in RANKED}
     blocks = _blocks(len(query_rows))
     queries, X = _vectors(snapshot, query_rows), _vectors(snapshot, ranked)
-    ranking = partial(_score_block, queries, X, relevance.restrict(query_rows, ranked))
+    adjust = None
+    if snapshot.library.settings["hub_reduction"]:
+        adjust = HubReduction(_vectors(snapshot, _sample(np.arange(snapshot.n_indexed), _MAX_RANKED)), X)
+    ranking = partial(_score_block, queries, X, adjust, relevance.restrict(query_rows, ranked))
     for block, block_scores in zip(blocks, map_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
         for name, values in scores.items():
             values[block] = block_scores[name]
@@ -244,9 +248,16 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
     return X
 
 
-def _score_block(queries: Float32Array, X: Float32Array, relevance: Relevance, block: range) -> dict[str, Float64Array]:
+def _score_block(
+    queries: Float32Array, X: Float32Array, adjust: HubReduction | None, relevance: Relevance, block: range
+) -> dict[str, Float64Array]:
     """Score a block of queries; may run in a worker process."""
-    return evaluation.query_scores(queries[block], X, relevance.restrict(block), K)
+    from scipy.spatial.distance import cdist
+
+    D = cdist(queries[block], X)
+    if adjust is not None:
+        D = adjust(D, queries[block])
+    return evaluation.distance_scores(D, relevance.restrict(block), K)
 
 
 def _sample(rows: Int64Array, most: int) -> Int64Array:

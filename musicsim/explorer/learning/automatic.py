@@ -225,7 +225,7 @@ def _whole_groups(task: Task, rows: Int64Array, most: int) -> Int64Array:
 
 def _scores(task: Task, L: Float64Array, queries: Int64Array, database: Int64Array) -> dict[str, Float64Array]:
     relevance = task.supervision.relevance(database).restrict(queries, database)
-    return evaluation.query_scores(task.X[queries] @ L.T, task.X[database] @ L.T, relevance, k=10)
+    return task.score_queries(L, queries, database, relevance)
 
 
 class WithinSongs:
@@ -277,7 +277,7 @@ class WithinSongs:
         parts = (SONGS,) if self._has_parts else ()
         others = ("artists", "folders")
         every = (*(() if own in others else (own,)), *others, *parts)
-        return list(filter(None, dict.fromkeys([(own,), parts, (own, *parts), others, every])))
+        return list(filter(None, dict.fromkeys([(own,), ("folders",), parts, (own, *parts), others, every])))
 
     def covariance(self, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
         """Return the within-class covariance of rows in a space (r, d); raises ValueError if no class has two rows."""

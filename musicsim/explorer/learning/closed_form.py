@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from musicsim import evaluation, metric, relevance
+from musicsim import metric, relevance
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.task import (
     MAX_VALIDATED,
     Task,
@@ -33,7 +34,6 @@ _TS, _REGS = (0.0, 0.1, 0.3, 0.5, 0.7), (0.01, 0.1, 1.0)
 _REGIONS, _LOCAL_TS, _LOCAL_REGS = (2, 5, 10, 20), (0.1, 0.5), (0.1, 1.0)
 _SONGS_PER_REGION = 10  # with fewer songs, LGMMLByExample would use fewer regions, and trials would repeat
 _SEED = 0
-_QUERIES_AT_ONCE = 256
 _MAX_TESTED = 1_000  # maximum number of queries; lower than elsewhere, because each query may have its own metric
 
 
@@ -54,24 +54,18 @@ def score_queries(
     relevance: relevance.Relevance,
     queries: Int64Array,
     database: Int64Array,
+    *,
+    reduce_hubs: bool,
 ) -> dict[str, Float64Array]:
-    """Return the scores of :func:`musicsim.evaluation.query_scores` under a metric, which may depend on the query.
+    """Score queries as search would rank the database under a metric, which may depend on the query.
 
-    X (n_songs, d) and `relevance` cover all songs; `queries` and `database` are row numbers. Memory: 2 kB per song in
-    the database.
+    X (n_songs, d) and `relevance` cover all songs; `queries` and `database` are row numbers.
     """
-    from scipy.spatial.distance import cdist
-
-    songs = X[database]
-    parts = []
-    for start in range(0, len(queries), _QUERIES_AT_ONCE):
-        block = queries[start : start + _QUERIES_AT_ONCE]
-        if hasattr(learner, "distances"):
-            distances = learner.distances(X[block], songs)
-        else:
-            distances = cdist(learner.transform(X[block]), learner.transform(songs))
-        parts.append(evaluation.distance_scores(distances, relevance.restrict(block, database), k=10))
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    distances = (lambda rows: learner.distances(X[rows], X[database])) if hasattr(learner, "distances") else None
+    return score_search(
+        learner.transform(X), queries, database, relevance.restrict(queries, database),
+        reduce_hubs=reduce_hubs, distances=distances,
+    )  # fmt: skip
 
 
 def learn_means(
@@ -89,7 +83,9 @@ def learn_means(
     for number, (words, unfitted) in enumerate(grid.items()):
         watcher(f"trying {words}", number, len(grid) + 1)
         learner = clone(unfitted).fit(task.X[train], relevance)
-        scores = score_queries(learner, task.X, task.relevance, queries, database)[settings.loss]
+        scores = score_queries(learner, task.X, task.relevance, queries, database, reduce_hubs=task.reduces_hubs)[
+            settings.loss
+        ]
         quality = float(np.nanmean(scores))
         path.append({"setting": words, "quality": quality})
         watcher.trace(path[-1] | {"untrained": untrained})
@@ -111,8 +107,8 @@ def learn_means(
     watcher("checking the result on held-out artists")
     queries, database = task.queries(task.split.test, _MAX_TESTED)
     relevance = task.relevance.restrict(queries, database)
-    before = evaluation.query_scores(task.X[queries], task.X[database], relevance, k=10)
-    after = score_queries(held_out, task.X, task.relevance, queries, database)
+    before = task.score_queries(None, queries, database, relevance)
+    after = score_queries(held_out, task.X, task.relevance, queries, database, reduce_hubs=task.reduces_hubs)
     leads = leads_of(before, after, [task.supervision.groups[q] for q in queries])
     report = describe_task(task) | {"setting": chosen, "C": None, "path": path, "untrained": untrained}
     report["stopped_early"] = len(path) < len(grid)

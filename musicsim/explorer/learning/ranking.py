@@ -94,7 +94,8 @@ def learn_from_relevance(
     watcher("checking the result on held-out artists")
     queries, database = task.queries(task.split.test, MAX_TESTED)
     held_out = task.X @ chosen["components"].T  # L was also learned from the test artists
-    leads = compare(task.X, held_out, task.relevance, queries, database, task.supervision.groups)
+    groups = task.supervision.groups
+    leads = compare(task.X, held_out, task.relevance, queries, database, groups, reduce_hubs=task.reduces_hubs)
     return L, {
         **describe_task(task),
         "C": chosen["C"],

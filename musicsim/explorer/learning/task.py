@@ -9,14 +9,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from musicsim import __version__, evaluation, relevance
+from musicsim import __version__, evaluation
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import Lead, find_changed_queries, is_better, space_hubness
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
+from musicsim.relevance import Relevance
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
 MAX_VALIDATED = 300  # maximum number of validation queries, for plots and for methods with a metric per query
@@ -136,9 +138,10 @@ class Task:
     supervision: Supervision
     split: Split
     settings: LearningSettings
-    relevance: relevance.Relevance
+    relevance: Relevance
     rng: np.random.Generator
     blocks: Sequence[slice]
+    reduces_hubs: bool = True  # as search does in this library
 
     @classmethod
     def from_settings(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
@@ -149,7 +152,8 @@ class Task:
         split = Split.from_groups(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
         X = np.asarray(snapshot.X, dtype=np.float64)
-        return cls(X, supervision, split, settings, supervision.relevance(split.train), rng, blocks)
+        reduces_hubs = snapshot.library.settings["hub_reduction"]
+        return cls(X, supervision, split, settings, supervision.relevance(split.train), rng, blocks, reduces_hubs)
 
     @property
     def has_kernels(self) -> bool:
@@ -167,10 +171,16 @@ class Task:
 
     def score(self, L: Float64Array | None, queries: Int64Array, database: Int64Array) -> float:
         """Return the mean score by the measure in `loss`, under the metric L or under plain distance."""
-        Y = self.X if L is None else self.X @ L.T
         relevance = self.relevance.restrict(queries, database)
-        scores = evaluation.query_scores(Y[queries], Y[database], relevance, k=10)[self.settings.loss]
+        scores = self.score_queries(L, queries, database, relevance)[self.settings.loss]
         return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+
+    def score_queries(
+        self, L: Float64Array | None, queries: Int64Array, database: Int64Array, judgments: Relevance
+    ) -> dict[str, Float64Array]:
+        """Return the scores of queries as search would rank the database under the metric L, or plain distance."""
+        Y = self.X if L is None else self.X @ L.T
+        return score_search(Y, queries, database, judgments, reduce_hubs=self.reduces_hubs)
 
 
 def what_changed(
@@ -198,7 +208,7 @@ def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
-def choose_training_songs(task: Task) -> tuple[Int64Array, relevance.Relevance]:
+def choose_training_songs(task: Task) -> tuple[Int64Array, Relevance]:
     """Return the training songs and their ground truth; raises ModelError if there is too little data."""
     train = sample_songs(task, task.split.train)
     relevance = task.supervision.relevance_among(train)

@@ -10,6 +10,7 @@ import numpy as np
 
 from musicsim import evaluation, relevance
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
+from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.requests.training import ORDER
 
 RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
@@ -43,14 +44,16 @@ def compare(
     queries: Int64Array,
     database: Int64Array,
     groups: Any,
+    *,
+    reduce_hubs: bool,
 ) -> dict[str, Lead]:
-    """Compare the scores of the same queries in two spaces.
+    """Compare the scores of the same queries in two spaces, ranked as in search.
 
     `before` and `after` (n_songs, d), `relevance` and `groups` cover all songs. The bootstrap resamples `groups`, the
     artists. Returns an empty dict if no query has relevant songs, or all queries are by one artist.
     """
     split = relevance.restrict(queries, database)
-    old, new = (evaluation.query_scores(X[queries], X[database], split, k=10) for X in (before, after))
+    old, new = (score_search(X, queries, database, split, reduce_hubs=reduce_hubs) for X in (before, after))
     return leads_of(old, new, [groups[q] for q in queries])
 
 

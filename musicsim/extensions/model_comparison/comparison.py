@@ -9,16 +9,17 @@ differences are computed by resampling artists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from musicsim import evaluation
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.evaluation.quality import Figure, K, figure_of
 from musicsim.explorer.learning.automatic import learn_ranking
+from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
 from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, find_losses, join_words, lead_words, leads_of
@@ -118,9 +119,9 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
     rows = np.flatnonzero(np.logical_and.reduce([has_vector for _, has_vector in spaces.values()]))
     folds = _folds(supervision, rows)
     learned_on = (native.name, record.name)
-    parts, n_learned = _score_folds(
-        {own: X for own, (X, _) in spaces.items()}, learned_on, supervision, folds, progress
-    )
+    score = partial(_scores, supervision, reduces_hubs=library.settings["hub_reduction"])
+    vectors = {own: X for own, (X, _) in spaces.items()}
+    parts, n_learned = _score_folds(vectors, learned_on, supervision, folds, score, progress)
     for own, n in n_learned.items():
         if n < len(folds):
             notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds, {_NOT_LEARNED}"
@@ -164,6 +165,7 @@ def _score_folds(
     learned_on: Sequence[str],
     supervision: Supervision,
     folds: Sequence[Fold],
+    score: Callable[[Float64Array, Fold], dict[str, Float64Array]],
     progress: Progress,
 ) -> tuple[dict[str, list[dict[str, Float64Array]]], dict[str, int]]:
     """Return each fold's scores, before and after training, and in how many folds training improved each model."""
@@ -171,7 +173,7 @@ def _score_folds(
     n_learned = dict.fromkeys(learned_on, 0)
     for number, fold in enumerate(folds):
         for own, X in spaces.items():
-            scores.setdefault(own, []).append(_scores(supervision, X, fold))
+            scores.setdefault(own, []).append(score(X, fold))
             if own not in n_learned:
                 continue
             message = f"training, fold {number + 1} of {len(folds)}"
@@ -179,7 +181,7 @@ def _score_folds(
             L = learn_ranking(_task(supervision, X, fold), Quiet(_constant(progress, message, done, total)))
             n_learned[own] += L is not None
             learned = X if L is None else X @ L.T
-            scores.setdefault(_label_learned(own), []).append(_scores(supervision, learned, fold))
+            scores.setdefault(_label_learned(own), []).append(score(learned, fold))
     return scores, n_learned
 
 
@@ -221,9 +223,10 @@ def _folds(supervision: Supervision, rows: Int64Array) -> list[Fold]:
     return list(artist_folds(supervision, rows, n_folds, _MAX_QUERIES // n_folds, rng))
 
 
-def _scores(supervision: Supervision, X: Float64Array, fold: Fold) -> dict[str, Float64Array]:
+def _scores(supervision: Supervision, X: Float64Array, fold: Fold, *, reduces_hubs: bool) -> dict[str, Float64Array]:
     relevance = supervision.relevance(fold.database).restrict(fold.queries, fold.database)
-    return evaluation.query_scores(X[fold.queries], X[fold.database], relevance, K)
+    songs = np.union1d(fold.train, np.union1d(fold.queries, fold.database))  # other rows may lack a vector
+    return score_search(X, fold.queries, fold.database, relevance, reduce_hubs=reduces_hubs, k=K, songs=songs)
 
 
 def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.evaluation import ranking_scores
 from musicsim.explorer.evaluation.quality import list_known_faults, measure_scores, split_rows
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -18,6 +17,7 @@ from musicsim.extensions.datasets import datasets
 from musicsim.extensions.datasets.datasets import DatasetTracks, label_songs, read_dataset
 from musicsim.progress import no_progress
 from tests.command import run
+from tests.learning import score_found
 from tests.sounds import write_song
 
 GENRES = {"blues": "tones", "metal": "noise", "pop": "clicks"}  # with the sound of the songs of each
@@ -225,8 +225,7 @@ def test_test_songs_search_training_songs_only(tiny_library):
         )
         for q in test
     ]
-    X = now.X.astype(np.float64)
-    expected = ranking_scores(X[test], X[train], pairs, 10)
+    expected = score_found(now, test, train, pairs)
     assert (scores.n_queries, scores.n_ranked, scores.n_skipped) == (len(test), len(train), 0)
     for name, figure in scores.figures.items():
         assert figure.mean == pytest.approx(expected[name])
