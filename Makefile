@@ -10,7 +10,7 @@
 ## make reproduce the experiments and their claims; KEEP=1 updates docs/results and the tables; FULL=1: the papers' protocols
 ## make torture   kills, full disks and damaged files for 20 minutes; LONG=1: 3 hours
 ## make newest    all tests with the newest versions of all libraries
-## make lock      lock the newest versions, and list them in docs/licences.md
+## make lock      lock the newest versions, and list them in docs/project/licences.md
 ## make clean     remove the environment and everything built
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)

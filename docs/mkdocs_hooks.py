@@ -26,7 +26,7 @@ EXPLORER = (
     "requests.search", "requests.training",
 )  # fmt: skip
 """Modules of musicsim.explorer that scripts begin with."""
-_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "experiments/README.md", "musicsim/**/README.md")
+_PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "experiments/README.md", "musicsim/**/README.md")
 _LINKED = (
     "CITATION.cff", "LICENSE", "docker/Dockerfile", "docs/images/*", "docs/site.css", "docs/tour/*",
     "musicsim/hooks.py", "musicsim/public.py", "musicsim/ui/assets/icon.svg",

@@ -25,7 +25,7 @@ def pages(tmp_path_factory) -> dict[str, str]:
 
 @pytest.mark.long
 def test_site_contains_all_documents_and_notebooks(pages):
-    documents = {f"docs/{path.stem}/index.html" for path in (CHECKOUT / "docs").glob("*.md")}
+    documents = {f"{path.relative_to(CHECKOUT).with_suffix('')}/index.html" for path in (CHECKOUT / "docs").rglob("*.md")}
     notebooks = {f"notebooks/{path.stem}/index.html" for path in (CHECKOUT / "notebooks").glob("*.ipynb")}
     assert (documents | notebooks) - pages.keys() == set()
 
@@ -38,6 +38,6 @@ def test_pages_load_no_external_resources(pages):
 def test_docstring_references_and_equations_are_rendered(pages):
     assert 'href="#musicsim.metric.MLR"' in pages["docs/api/metric/index.html"]
     assert "MLRCV" in pages["docs/api/metric/index.html"]
-    assert "<math" in pages["docs/mlr/index.html"]
+    assert "<math" in pages["docs/research/mlr/index.html"]
     left = {name for name, html in pages.items() if re.search(r":(?:class|func|meth|attr|data|mod):<code>", html)}
     assert left == set()

@@ -1,4 +1,4 @@
-"""nginx in front of several processes of the app, with the configuration of docs/hosting.md."""
+"""nginx in front of several processes of the app, with the configuration of docs/host/public_demo.md."""
 
 import re
 import shutil

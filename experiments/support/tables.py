@@ -33,7 +33,7 @@ _FIRST = "benchmarks"
 
 def documents() -> list[Path]:
     """Return the paths of README and the pages of docs."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def updated(page: str) -> str:

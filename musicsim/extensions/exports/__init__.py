@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "export": Command(
             "cli:export",
-            "Export vectors, neighbors, the map, splits, tags, plays or answers for other programs (docs/data.md).",
+            "Export vectors, neighbors, the map, splits, tags, plays or answers for other programs (docs/research/data.md).",
             "Other programs",
         )
     },

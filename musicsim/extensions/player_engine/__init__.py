@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "players": Command(
             "cli:players",
-            "Let music players and music-server plugins find similar songs (docs/servers.md).",
+            "Let music players and music-server plugins find similar songs (docs/connect/servers.md).",
             "Other programs",
         )
     },
