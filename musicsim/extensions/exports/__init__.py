@@ -8,7 +8,7 @@ EXTENSION = Extension(
         "export": Command(
             "cli:export",
             "Export vectors, neighbors, the map, splits, tags, plays or answers for other programs (docs/research/data.md).",
-            "Other programs",
+            "Research",
         )
     },
     jobs={"export": Job("export:run_job", "Exporting")},
