@@ -122,7 +122,8 @@ reproduce: $(VENV)/tested
 	nice -n 19 $(BIN)/python -m experiments reproduce $(if $(FULL),--full) $(if $(KEEP),--keep) $(EXPERIMENTS)
 
 docs: $(VENV)/tested
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	$(BIN)/python -m docs.site
+	$(BIN)/python -m zensical build --clean
 
 torture: $(VENV)/browser
 	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)
@@ -173,4 +174,4 @@ lock: $(VENV)/tested
 	$(BIN)/python docs/licences.py
 
 clean:
-	rm -rf $(VENV) build site *.egg-info
+	rm -rf $(VENV) .cache build site *.egg-info
