@@ -10,7 +10,7 @@
 ## make reproduce the experiments and their claims; KEEP=1 updates docs/results and the tables; FULL=1: the papers' protocols
 ## make torture   kills, full disks and damaged files for 20 minutes; LONG=1: 3 hours
 ## make newest    all tests with the newest versions of all libraries
-## make lock      lock the newest versions, and list them in docs/licences.md
+## make lock      lock the newest versions, and list them in docs/project/licences.md
 ## make clean     remove the environment and everything built
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
@@ -122,7 +122,8 @@ reproduce: $(VENV)/tested
 	nice -n 19 $(BIN)/python -m experiments reproduce $(if $(FULL),--full) $(if $(KEEP),--keep) $(EXPERIMENTS)
 
 docs: $(VENV)/tested
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	$(BIN)/python -m docs.site
+	$(BIN)/python -m zensical build --clean
 
 torture: $(VENV)/browser
 	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)
@@ -173,4 +174,4 @@ lock: $(VENV)/tested
 	$(BIN)/python docs/licences.py
 
 clean:
-	rm -rf $(VENV) build site *.egg-info
+	rm -rf $(VENV) .cache build site *.egg-info

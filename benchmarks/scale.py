@@ -1,4 +1,4 @@
-"""Cost of a collection: the unit costs of docs/scale.md, and whether they predict collections of several sizes.
+"""Cost of a collection: the unit costs of docs/host/large_libraries.md, and whether they predict collections of several sizes.
 
 - Files of three to four minutes in every format (those of `benchmarks.ingest`): CPU seconds of `Library.add` and of all
   its processes, and the frames on the disk.
@@ -43,7 +43,7 @@ _DRAWN, _FULL_DRAWN = (100_000, 200_000), (100_000, 1_000_000)
 _MAX_OFF = 0.2
 _N_WORKERS = 2
 _SHORT_S = 25.0
-_MINUTES = 3.5  # of the average song in the table of docs/scale.md
+_MINUTES = 3.5  # of the average song in the table of docs/host/large_libraries.md
 _SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 
 
@@ -85,7 +85,7 @@ _PLACING_PHASES = "grouping songs into clusters", "drawing the map"
 
 
 def table() -> str:
-    """Return the table of docs/scale.md."""
+    """Return the table of docs/host/large_libraries.md."""
     lines = ["| 3.5-minute songs | " + " | ".join(f"{n:,}" for n in _SIZES) + " |"]
     lines.append("|---|" + "---|" * len(_SIZES))
     lines.append("| hours of audio | " + " | ".join(f"{n * _MINUTES / 60:,.0f}" for n in _SIZES) + " |")

@@ -20,7 +20,7 @@ Every wait ends after two minutes: that visitor has failed, and the others conti
 library that is copied, without its sound; the default is the demo collection.
 
 ``--processes N``: that number of processes serve a snapshot file of the library behind nginx, with the configuration of
-docs/hosting.md. ``--library FILE`` selects such a file. Memory is then that of all processes together, with shared
+docs/host/proxy.md. ``--library FILE`` selects such a file. Memory is then that of all processes together, with shared
 pages counted once.
 """
 

@@ -1,4 +1,4 @@
-"""List the licenses of the packages that musicsim installs: ``python docs/licences.py`` writes ``docs/licences.md``.
+"""List the licenses of the installed packages: ``python docs/licences.py`` writes ``docs/project/licences.md``.
 
 The packages of the locked files are looked up where they are installed. Wheels may contain libraries under other
 licenses that their metadata does not mention: copyleft libraries are looked for by name.
@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "licences.md"
+PAGE = ROOT / "docs" / "project" / "licences.md"
 LOCKED = {"app": ROOT / "requirements.txt", "tests": ROOT / "requirements" / "test.txt"}
 COPYLEFT = re.compile(r"GPL|General Public|MPL|Mozilla|EPL|CDDL|EUPL")
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from experiments.support.results import KEPT, read
+from experiments.support.results import KEPT, ROOT, read
 from experiments.support.tables import BLOCK, documents, tables, updated
 
-PAGES = {path.name: path for path in documents()}
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in documents()}
+FIGURES = PAGES["docs/research/figures.md"]
 EXPERIMENT = re.compile(r"experiments\.([a-z]\w*)")
 
 
@@ -30,7 +31,13 @@ def test_every_table_is_in_a_document():
     assert sorted(block["name"] for page in pages for block in BLOCK.finditer(page)) == sorted(tables())
 
 
-@pytest.mark.parametrize("name", sorted(set(PAGES) - {"coverage.md"}))
+def test_figures_are_generated_tables_of_few_columns():
+    page = FIGURES.read_text(encoding="utf-8")
+    assert [line for line in BLOCK.sub("", page).splitlines() if line.startswith("|")] == []
+    assert {line.count("|") for line in page.splitlines() if line.startswith("|")} <= set(range(3, 8))
+
+
+@pytest.mark.parametrize("name", sorted(set(PAGES) - {"docs/research/coverage.md"}))
 def test_prose_mentions_missing_results(name):
     for part in split_parts(PAGES[name].read_text(encoding="utf-8")):
         for experiment in set(EXPERIMENT.findall(part)) - {"sound_prior"}:  # this one generates constants

@@ -1,4 +1,4 @@
-"""nginx in front of several processes of the app, with the configuration of docs/hosting.md."""
+"""nginx in front of several processes of the app, with the configuration of docs/host/proxy.md."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from benchmarks.support.app import served
 
 __all__ = ["balanced"]
 
-HOSTING_PAGE = Path(__file__).parents[2] / "docs" / "hosting.md"
+HOSTING_PAGE = Path(__file__).parents[2] / "docs" / "host" / "proxy.md"
 NGINX = "nginx", "/usr/sbin/nginx"
 _FRAME = """daemon off;
 pid {folder}/nginx.pid;

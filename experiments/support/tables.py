@@ -2,7 +2,7 @@
 
 NAME is an experiment or a benchmark, followed by another word if a document has several of its tables. A table is a
 list of lines, headers first. The line below each table describes its protocol. :mod:`experiments.support.comparisons`
-builds one table from the saved results of all benchmarks.
+says who is first in the saved results of all benchmarks, with a table for each topic.
 """
 
 import math
@@ -13,7 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from experiments.support.comparisons import COMPARED, Task
+from experiments.support.comparisons import COMPARED, TOPICS, Task
 from experiments.support.results import ROOT, Report, read
 
 __all__ = ["BLOCK", "documents", "experiments_of", "tables", "updated"]
@@ -27,13 +27,13 @@ Maker = Callable[[list[Row]], Lines]
 
 _TABLES: dict[str, tuple[Maker, tuple[str, ...]]] = {}
 """By name: what makes a table of rows, and the experiments whose rows these are."""
-_FIRST = "benchmarks"
-"""The name of the table of benchmarks."""
+_FIRST = {f"benchmarks: {topic}": tuple(compared) for topic, compared in TOPICS.items()}
+"""By name of a table of who is first: its benchmarks."""
 
 
 def documents() -> list[Path]:
     """Return the paths of README and the pages of docs."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def updated(page: str) -> str:
@@ -43,19 +43,19 @@ def updated(page: str) -> str:
 
 def tables() -> list[str]:
     """Return the names of all tables."""
-    return [*_TABLES, _FIRST]
+    return [*_TABLES, *_FIRST]
 
 
 def experiments_of(table: str) -> tuple[str, ...]:
     """Return the experiments behind a table, with benchmarks as "benchmarks/NAME"."""
-    return tuple(f"benchmarks/{name}" for name in COMPARED) if table == _FIRST else _TABLES[table][1]
+    return tuple(f"benchmarks/{name}" for name in _FIRST[table]) if table in _FIRST else _TABLES[table][1]
 
 
 def _block(name: str) -> str:
-    if name == _FIRST:
+    if name in _FIRST:
         reports = [report for result in experiments_of(name) if (report := read(result))]
         lines = first_where(reports)
-        below = f"{_made_by(reports, 'benchmarks')}\n\n{_not_run(reports)}".strip()
+        below = f"{_made_by(reports, 'benchmarks')}\n\n{_not_run(name, reports)}".strip()
     else:
         lines_of, experiments = _TABLES[name]
         reports = [_kept(experiment, name) for experiment in experiments]
@@ -98,9 +98,9 @@ def _lacking(report: Report) -> Iterator[str]:
         yield "with uncommitted changes"
 
 
-def _not_run(reports: list[Report]) -> str:
+def _not_run(table: str, reports: list[Report]) -> str:
     kept = {report["name"] for report in reports}
-    left = ", ".join(f"`benchmarks.{name}`" for name in COMPARED if name not in kept)
+    left = ", ".join(f"`benchmarks.{name}`" for name in _FIRST[table] if name not in kept)
     return f"No results are stored for {left}." if left else ""
 
 
@@ -149,7 +149,7 @@ def _beside(value: str, paper: float | str | None) -> str:
     return value if paper is None else f"{value} ({paper})"
 
 
-# --- README: benchmarks -------------------------------------------------------------------------------------
+# --- figures.md: benchmarks ---------------------------------------------------------------------------------
 
 
 def first_where(reports: list[Report]) -> Lines:
@@ -182,11 +182,11 @@ def _significant(value: float, digits: int) -> str:
     return _share(value, max(places, 0))
 
 
-# --- README, sound.md -------------------------------------------------------------------------------------
+# --- figures.md: experiments ------------------------------------------------------------------------------
 
 
-@_table("README", "real_music", "demo", "audio", "playlists", "hashing")
-def _readme(rows: list[Row]) -> Lines:
+@_table("quality", "real_music", "demo", "audio", "playlists", "hashing")
+def _quality(rows: list[Row]) -> Lines:
     def of(column: str, **wanted: object) -> str:
         return _share(_one(rows, **wanted)[column])
 
@@ -234,6 +234,153 @@ def _readme(rows: list[Row]) -> Lines:
         f"Spectral Hashing {_plain(digits['Spectral Hashing'])}, random projections "
         f"{_plain(digits['random projection'])}, Euclidean distance {_plain(digits['Euclid'])}",
     )
+
+
+@_table("extraction: formats", "benchmarks/extraction")
+def _formats(rows: list[Row]) -> Lines:
+    yield "CPU time in ms per minute of audio", "musicsim", "librosa", "bliss-audio", "share of decoding in musicsim"
+    for name in _values(rows, "format"):
+        of = [row for row in rows if row["format"] == name]
+        minutes = sum(row["minutes"] for row in of)
+        line = []
+        for column in ("ours_s", "librosa_s", "bliss_s"):
+            seconds = [row[column] for row in of]
+            line.append(_plain(None if None in seconds else 1e3 * sum(seconds) / minutes, 0))
+        yield name, *line, _share(sum(row["decoding_share"] for row in of) / len(of))
+
+
+@_table("many_files", "benchmarks/many_files")
+def _many_files(rows: list[Row]) -> Lines:
+    yield "files", "adding, s", "files per s", "memory of adding, MB", "scanning again, s", "memory of scanning, MB"
+    for row in rows:
+        columns = ("files", "add_s", "files_per_s", "add_peak_mb", "scan_s", "scan_peak_mb")
+        yield tuple(_significant(row[column], 2) for column in columns)
+
+
+@_table("duplicates")
+def _duplicates(rows: list[Row]) -> Lines:
+    sets = {"generated": "generated songs", "real": "real recordings"}
+
+    def matched(column: str, value: str) -> Iterator[str]:
+        for name in sets:
+            of = [row for row in rows if row["set"] == name and row[column] == value]
+            found = sum(row["found"] * row["songs"] for row in of)
+            yield f"{found:.0f} of {sum(row['songs'] for row in of)}" if of else ""
+
+    yield "pairs that count as duplicates", *sets.values()
+    yield "copies in other encodings, cut or edited", *matched("sort", "copy")
+    yield "published copies", *matched("kind", "published copies, pairs")
+    for kind in dict.fromkeys(row["kind"] for row in rows if row["sort"] == "near miss"):
+        yield f"not copies: {kind.replace(' %', '%')}", *matched("kind", kind)
+    pairs = [_one(rows, set=name, kind="every pair of originals compared") for name in sets]
+    yield "not copies: different songs", *(f"{row['false pairs']} of {row['songs']}" for row in pairs)
+
+
+@_table("demo: leads", "demo")
+def _demo_leads(rows: list[Row]) -> Lines:
+    measures = {"style@10, artist filter": "same style among the ten nearest", "artist@1": "same artist at rank 1"}
+    yield "lead, with its 95% interval", *measures.values()
+    for lead in _values(rows, "lead"):
+        of = [_one(rows, lead=lead, measure=measure) for measure in measures]
+        said = lead.replace("PPK", "codewords").replace("statistics", "MFCC statistics")
+        yield said, *(_pointed(f"{row['mean']:+.3f} ({row['low']:+.3f} to {row['high']:+.3f})") for row in of)
+
+
+@_table("real_music: leads", "real_music")
+def _real_leads(rows: list[Row]) -> Lines:
+    measures = {"P@1": "nearest song", "P@5": "five nearest songs", "within": "nearest song, within the package"}
+    yield "lead of Sound over codewords", *measures.values()
+    for said, row in {
+        "settings chosen on all recordings": _one(rows, part="models", what="Sound"),
+        "settings chosen on the other half of the composers": _one(rows, part="nested choice"),
+    }.items():
+        yield said, *(_lead(row[f"lead {measure}"]) for measure in measures)
+
+
+def _lead(text: str) -> str:
+    """Format a lead and its interval, without the spread over splits."""
+    return _pointed(text.partition(", sd")[0])
+
+
+@_table("real_music: learned", "real_music")
+def _real_learned(rows: list[Row]) -> Lines:
+    metrics = {
+        "whitening (WCCN), g = .3": "WCCN, g = 0.3", "whitening (WCCN), g = .9": "WCCN, g = 0.9",
+        "geometric mean metric (GMML)": "GMML, t = .3, reg = 1", "ranking (MLR, C = 10)": "MLR, C = 10",
+        "ranking, in an equal mixture with the initial distance": "MLR, C = 10, half of it",
+        "automatic choice": "automatic",
+    }  # fmt: skip
+    models = ("Codewords", "Sound")
+    yield "change of the share of nearest songs by the same composer", *models
+    for said, metric in metrics.items():
+        of = [_one(rows, part="learning", what=f"{model}, {metric}, composers") for model in models]
+        yield said, *(_lead(row["lead P@1"]) if row else "" for row in of)
+
+
+@_table("real_music: small", "real_music")
+def _real_small(rows: list[Row]) -> Lines:
+    labels = {"folders only": "with folders", "artists only": "with artists", "nothing": "with neither"}
+    small = [row for row in rows if row["part"] == "small libraries"]
+    yield "lead over codewords in MAP, by the labels of the library", *labels.values()
+    for size in dict.fromkeys(row["what"].partition(",")[0] for row in small):
+        of = [_one(small, what=f"{size}, {name}") for name in labels]
+        cells = (
+            _lead(row["MAP over codewords"]) + ("" if row["kept"].startswith("the sound alone") else ", learned")
+            for row in of
+        )
+        yield size.replace("pieces", "recordings"), *cells
+
+
+@_table("descriptors")
+def _descriptors(rows: list[Row]) -> Lines:
+    sets = {
+        "spotify_msd": "Spotify's descriptors, by artist", "gtzan": "GTZAN, by genre", "fma_ntds": "FMA, by genre",
+        "cal500": "CAL500, by tags", "lastfm": "Last.fm 2k, by listeners",
+    }  # fmt: skip
+    yield "AUC", "not learned", "MLR", "gain of MLR (95% interval)", "LDA", "automatic choice"
+    for name, said in sets.items():
+        plain, mlr, lda, automatic = (_one(rows, set=name, method=m) for m in ("native", "MLR", "LDA", "automatic"))
+        gain = re.sub(r"\d+\.\d+", lambda number: _plain(float(number[0]), 3), mlr["lead AUC"])
+        figures = (_share(row["AUC"], 3) for row in (plain, mlr))
+        choice = f"{_share(automatic['AUC'], 3)} ({automatic['chosen most often']})"
+        yield said, *figures, _pointed(gain), _share(lda.get("AUC"), 3), choice
+
+
+@_table("noise")
+def _noise(rows: list[Row]) -> Lines:
+    methods = ("MLR-MAP, bundle", "LMNN", "ITML")
+    columns = _values(rows, "noise")
+    yield "error in %: MLR / LMNN / ITML", *(f"{n} columns of noise" if n else "without noise" for n in columns)
+    for name in _values(rows, "set"):
+        of = ([_one(rows, set=name, noise=n, method=method) for method in methods] for n in columns)
+        yield name, *(" / ".join(_plain(row["error, %"]) for row in cell) for cell in of)
+
+
+@_table("mlr: sizes", "benchmarks/mlr")
+def _mlr_sizes(rows: list[Row]) -> Lines:
+    yield "songs × dimensions", "s", "CPU s", "cuts", "proven gap", "memory, MB"
+    for row in rows:
+        size = row["task"].removeprefix("large, ")
+        if " x " in size:
+            said = size.replace(" x ", " × ") + (", samples of queries" if row["method"].endswith("sampled") else "")
+            gap = _share(row.get("gap"), 3)
+            yield said, _plain(row["wall_s"]), _plain(row["cpu_s"]), str(row["cuts"]), gap, _plain(row.get("mb"), 0)
+
+
+@_table("playlists: dialects", "playlists")
+def _dialects(rows: list[Row]) -> Lines:
+    yield (
+        "gain over shuffling, demo", "one walk for all playlists", "one walk per kind",
+        "kinds that gain at least as much from their own walk", "the same in the thesis",
+    )  # fmt: skip
+    for row in rows:
+        if "edges" in row:
+            edges = row["edges"].replace("all of", "all edges of").replace(", conj", ", with conj")
+            figures = (_share(row[column], 3) for column in ("G, walk of all lists", "G, dialects"))
+            yield edges, *figures, *(row[k] or "" for k in row if k.endswith("at least level"))
+
+
+# --- sound.md ---------------------------------------------------------------------------------------------
 
 
 _PIECES = {
@@ -480,7 +627,7 @@ def _audio(rows: list[Row]) -> Lines:
         yield said, *line
 
 
-# --- audible.md ---------------------------------------------------------------------------------------------
+# --- descriptors.md ---------------------------------------------------------------------------------------------
 
 
 @_table("audible")
@@ -507,7 +654,7 @@ def _audible(rows: list[Row]) -> Lines:
         )
 
 
-# --- kernels.md, order.md, playlists.md, search.md, listening_tests.md ----------------------------------------
+# --- kernels.md, order.md, playlists.md, neighbors.md, listening_tests.md ----------------------------------------
 
 
 @_table("audio_kernels")

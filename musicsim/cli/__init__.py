@@ -23,53 +23,58 @@ from musicsim.progress import Canceled
 __all__ = ["COMMANDS", "main", "program"]
 
 _STORAGE_FAILED = 4
-_MUSIC, _LISTEN, _LEARN, _KEEP = "Your music", "Listen", "Learn", "Maintain"
+# Headings in `musicsim --help`, in this order; only extensions have commands below the two that are not constants.
+_START, _SEARCH, _LEARN, _LIBRARY = "Start", "Search and playlists", "Learn", "Library"
+_RESEARCH, _KEEP = "Research", "Maintain"
+_PANELS = (_START, _SEARCH, _LEARN, _LIBRARY, "Connect", _RESEARCH, _KEEP, "Host")
 
 COMMANDS = {
-    "add": Command("add:add", "Add folders or files, then update the model and the map.", _MUSIC),
-    "scan": Command("add:scan", "Scan the library's folders again for new, changed, moved and missing files.", _MUSIC),
+    "app": Command("app:run_app", "Open the app in the browser.", _START),
+    "add": Command("add:add", "Add folders or files, then update the model and the map.", _START),
+    "scan": Command(
+        "add:scan", "Scan the library's folders again for new, changed, moved and missing files.", _LIBRARY
+    ),
     "demo": Command(
-        "add:demo", "Compose the demo collection, add it, and import its listeners, tags and playlists.", _MUSIC
+        "add:demo", "Compose the demo collection, add it, and import its listeners, tags and playlists.", _START
     ),
     "import": Command(
-        "imports:import_listening", "Import plays, tags and playlists from other programs and services.", _MUSIC
+        "imports:import_listening", "Import plays, tags and playlists from other programs and services.", _LIBRARY
     ),
     "imports": Command(
-        "imports:imports", "List imports, newest first, and count imported songs that are not in the library.", _MUSIC
+        "imports:imports", "List imports, newest first, and count imported songs that are not in the library.", _LIBRARY
     ),
-    "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _MUSIC),
-    "list": Command("list:list_songs", "List the songs in the library.", _MUSIC),
-    "edit": Command("list:edit", "Edit the tags of songs; your music files are not changed.", _MUSIC),
-    "artists": Command("list:artists", "List artists that probably have several spellings, and merge them.", _MUSIC),
+    "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _LIBRARY),
+    "list": Command("list:list_songs", "List the songs in the library.", _LIBRARY),
+    "edit": Command("list:edit", "Edit the tags of songs; your music files are not changed.", _LIBRARY),
+    "artists": Command("list:artists", "List artists that probably have several spellings, and merge them.", _LIBRARY),
     "duplicates": Command(
-        "list:duplicates", "List duplicate songs; results and playlists show only the first of each group.", _MUSIC
+        "list:duplicates", "List duplicate songs; results and playlists show only the first of each group.", _LIBRARY
     ),
-    "failed": Command("list:list_failures", "List failed and skipped files, with reasons.", _MUSIC),
-    "missing": Command("list:list_missing", "List songs whose files are missing.", _MUSIC),
+    "failed": Command("list:list_failures", "List failed and skipped files, with reasons.", _LIBRARY),
+    "missing": Command("list:list_missing", "List songs whose files are missing.", _LIBRARY),
     "forget": Command(
-        "list:forget", "Remove a folder and its songs from the library; your music files are not changed.", _MUSIC
+        "list:forget", "Remove a folder and its songs from the library; your music files are not changed.", _LIBRARY
     ),
-    "app": Command("app:run_app", "Open the app in the browser.", _LISTEN),
     "similar": Command(
         "similar:similar",
         "List the songs most similar to a file, to songs in the library, or to a description in words.",
-        _LISTEN,
+        _SEARCH,
     ),
     "playlist": Command(
         "playlist:playlist",
         "Generate a playlist of songs that have something in common; every step shows its reason.",
-        _LISTEN,
+        _SEARCH,
     ),
     "dialects": Command(
-        "playlist:dialects", "List the kinds of playlists that have their own weights, with gains and sources.", _LISTEN
+        "playlist:dialects", "List the kinds of playlists that have their own weights, with gains and sources.", _SEARCH
     ),
     "train": Command("train:train", "Train a similarity model, and evaluate it on held-out artists.", _LEARN),
     "models": Command("models:group", "List, use, rename, delete, export, import and add models.", _LEARN),
     "evaluate": Command(
-        "evaluate:evaluate", "Evaluate each model: rankings, genres, confusions, hubs and coverage.", _LEARN
+        "evaluate:evaluate", "Evaluate each model: rankings, genres, confusions, hubs and coverage.", _RESEARCH
     ),
-    "answers": Command("answers:group", "Export and import listeners' answers about songs.", _LEARN),
-    "splits": Command("splits:group", "List, import and delete fixed splits for evaluations.", _LEARN),
+    "answers": Command("answers:group", "Export and import listeners' answers about songs.", _RESEARCH),
+    "splits": Command("splits:group", "List, import and delete fixed splits for evaluations.", _RESEARCH),
     "settings": Command("info:settings", "Show or change the library's settings.", _KEEP),
     "doctor": Command(
         "doctor:doctor",
@@ -93,7 +98,8 @@ class _Group(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.commands.update(lazy_commands(COMMANDS))
+        commands = lazy_commands(COMMANDS).items()
+        self.commands.update(sorted(commands, key=lambda item: _PANELS.index(item[1].rich_help_panel or "")))
         self.commands["run-job"].hidden = True
 
 

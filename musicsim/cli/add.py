@@ -36,14 +36,19 @@ _Workers = Annotated[
 
 
 def add(
-    sources: Annotated[list[Path] | None, typer.Argument(help="Folders of music, or music files.")] = None,
+    sources: Annotated[
+        list[Path] | None, typer.Argument(help="Folders of music, or music files.", metavar="SOURCE")
+    ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
     retry: Annotated[bool, typer.Option("--retry", help="Retry files that failed before.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Add short and silent files, too.")] = False,
     workers: _Workers = None,
     shortest: Annotated[
-        float | None, typer.Option(min=0, help="Skip files shorter than this many seconds. Saved as a library setting.")
+        float | None,
+        typer.Option(
+            min=0, help="Skip files shorter than this many seconds. Saved as a library setting.", metavar="SECONDS"
+        ),
     ] = None,
 ) -> None:
     """Unchanged songs are not analyzed again. A file that you name explicitly is added even if it is short."""
@@ -62,7 +67,8 @@ def add(
 
 def scan(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders to scan; by default, all folders of the library.")
+        list[Path] | None,
+        typer.Argument(help="Folders to scan; by default, all folders of the library.", metavar="FOLDER"),
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,

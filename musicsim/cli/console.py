@@ -40,7 +40,9 @@ _log = logging.getLogger(__name__)
 
 LibraryOption = Annotated[
     Path | None,
-    typer.Option("--library", "-l", help="The library's folder.", envvar="MUSICSIM_LIBRARY", show_envvar=True),
+    typer.Option(
+        "--library", "-l", help="The library's folder.", metavar="FOLDER", envvar="MUSICSIM_LIBRARY", show_envvar=True
+    ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Answer yes to all questions, for scripts.")]
 ModelOption = Annotated[str | None, typer.Option("--model", help="Name of a model; the active one by default.")]

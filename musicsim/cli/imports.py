@@ -24,7 +24,9 @@ def import_listening(
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    as_format: Annotated[str | None, typer.Option("--as", help="The files' format, if it is ambiguous.")] = None,
+    as_format: Annotated[
+        str | None, typer.Option("--as", help="The files' format, if it is ambiguous.", metavar="FORMAT")
+    ] = None,
     listener: Annotated[
         str | None, typer.Option(help='Name of the listener, if it is not in the files; "me" by default.')
     ] = None,

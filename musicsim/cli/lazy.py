@@ -7,6 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from musicsim.cli.metavars import name_values
 from musicsim.hooks import Command, Extension, extensions
 
 
@@ -35,6 +36,7 @@ def _build(target: Any, name: str, record: Command) -> Any:
         target.command(name)(function)
     target._add_completion = False  # only the program itself has the options that install completion
     command = typer.main.get_command(target)
+    name_values(command)
     command.help = f"{record.help}\n\n{command.help or ''}".strip()
     return command
 

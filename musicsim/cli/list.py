@@ -33,7 +33,7 @@ def list_songs(
     request: ListRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist name.")] = "",
+    search: Annotated[str, typer.Option("--search", "-s", help="Part of a title or artist name.", metavar="TEXT")] = "",
 ) -> None:
     with open_library(library) as lib:
         songs = sort_songs((song for song in lib.songs() if song.matches(search)), request)
@@ -55,13 +55,13 @@ def edit(
     songs: Annotated[list[int], typer.Argument(help="Song ids, as shown by `musicsim list`.")],
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    title: str | None = None,
-    artist: str | None = None,
-    album_artist: str | None = None,
-    album: str | None = None,
-    track: int | None = None,
-    year: int | None = None,
-    genre: str | None = None,
+    title: Annotated[str | None, typer.Option(help="New title.")] = None,
+    artist: Annotated[str | None, typer.Option(help="New artist.")] = None,
+    album_artist: Annotated[str | None, typer.Option(help="New album artist.")] = None,
+    album: Annotated[str | None, typer.Option(help="New album.")] = None,
+    track: Annotated[int | None, typer.Option(help="New number on the album.")] = None,
+    year: Annotated[int | None, typer.Option(help="New year.")] = None,
+    genre: Annotated[str | None, typer.Option(help="New genre.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Restore the files' own tags.")] = False,
 ) -> None:
     """An empty string clears a tag."""
@@ -91,9 +91,11 @@ def edit(
 def artists(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    merge: Annotated[list[str] | None, typer.Option(help="A spelling to merge; can be repeated.")] = None,
-    into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.")] = None,
-    part: Annotated[str | None, typer.Option(help="Undo the merges into this artist.")] = None,
+    merge: Annotated[
+        list[str] | None, typer.Option(help="A spelling to merge; can be repeated.", metavar="ARTIST")
+    ] = None,
+    into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.", metavar="ARTIST")] = None,
+    part: Annotated[str | None, typer.Option(help="Undo the merges into this artist.", metavar="ARTIST")] = None,
 ) -> None:
     with open_library(library) as lib:
         if merge:
@@ -115,8 +117,12 @@ def artists(
 def duplicates(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    part: Annotated[tuple[int, int] | None, typer.Option(help="Mark two songs, given by id, as different.")] = None,
-    join: Annotated[tuple[int, int] | None, typer.Option(help="Undo --part for two songs, given by id.")] = None,
+    part: Annotated[
+        tuple[int, int] | None, typer.Option(help="Mark two songs, given by id, as different.", metavar="ID ID")
+    ] = None,
+    join: Annotated[
+        tuple[int, int] | None, typer.Option(help="Undo --part for two songs, given by id.", metavar="ID ID")
+    ] = None,
 ) -> None:
     with open_library(library) as lib:
         for pair, is_same in ((part, False), (join, True)):
@@ -168,7 +174,9 @@ def list_missing(
 
 
 def forget(
-    folder: Annotated[Path, typer.Argument(help="A folder in the library, as listed by `musicsim info`.")],
+    folder: Annotated[
+        Path, typer.Argument(help="A folder in the library, as listed by `musicsim info`.", metavar="FOLDER")
+    ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:

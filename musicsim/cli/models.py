@@ -49,7 +49,9 @@ def use(name: _Name, library: LibraryOption = None) -> None:
 
 
 def rename(
-    name: _Name, to: Annotated[str, typer.Argument(help="New name of the model.")], library: LibraryOption = None
+    name: _Name,
+    to: Annotated[str, typer.Argument(help="New name of the model.", metavar="NEW_NAME")],
+    library: LibraryOption = None,
 ) -> None:
     """Rename a model."""
     with open_library(library) as lib:

@@ -78,12 +78,27 @@ def _flag(option: Option) -> str:
     return option.flags[0] if option.flags else f"--{option.name.replace('_', '-')}"
 
 
+# names of values that neither the option's type nor its name suggests
+_METAVARS = {
+    "first": "ID", "jellyfin": "FOLDER", "on": "MODEL", "part": "START END", "sort": "VALUE", "supervision": "SOURCE",
+    "words": "WORDS",
+}  # fmt: skip
+_MAX_CHOICES = 40  # characters
+
+
+def _metavar(option: Option) -> str | None:
+    choices = "|".join(option.choices)
+    return _METAVARS.get(option.field) or (choices if 0 < len(choices) <= _MAX_CHOICES else None)
+
+
 def _parameter(option: Option) -> inspect.Parameter:
     flags = option.flags or (_flag(option),)
     if option.element is bool:
         flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
     least, most = option.limits
-    parameter = typer.Option(option.default_given, *flags, help=option.help, min=least, max=most)
+    parameter = typer.Option(
+        option.default_given, *flags, help=option.help, metavar=_metavar(option), min=least, max=most
+    )
     return inspect.Parameter(
         option.field, inspect.Parameter.KEYWORD_ONLY, default=parameter, annotation=option.annotation
     )

@@ -22,7 +22,10 @@ _MAX_NAMED = 20
 _OUTPUTS = "musicsim.cli.playlist.outputs"  # key in the context of a command
 
 SavedOption = Annotated[
-    str | None, typer.Option("--saved", help="Name or id of a saved playlist to use instead of a generated one.")
+    str | None,
+    typer.Option(
+        "--saved", help="Name or id of a saved playlist to use instead of a generated one.", metavar="PLAYLIST"
+    ),
 ]
 
 

@@ -29,9 +29,7 @@ def similar(
     request: SearchRequest,
     song: Annotated[
         str | None,
-        typer.Argument(
-            help="A music file, or the id of a song; not needed with --like or --words.", metavar="[FILE|ID]"
-        ),
+        typer.Argument(help="A music file, or the id of a song; not needed with --like or --words.", metavar="FILE|ID"),
     ] = None,
     library: LibraryOption = None,
     as_json: JsonOption = False,

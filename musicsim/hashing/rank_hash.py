@@ -81,7 +81,7 @@ class RankHash(BitHash):
     Notes
     -----
     The method is from Nair, Mahajan and Sundararajan (WWW 2012). The defaults differ from the paper (see
-    ``docs/hashing.md``). If all documents of a query's class are targets, the codes of the class collapse, and
+    ``docs/research/hashing.md``). If all documents of a query's class are targets, the codes of the class collapse, and
     distances within it are lost. With 64 bits and 10,000 digits, about 7% of the votes were wrong in this case, and
     only 5.5% with `n_targets`.
 

@@ -35,7 +35,7 @@ class MLR(LinearMetric, RankingLearner):
         "l21" (robust MLR) excludes whole columns of noise. For a diagonal metric, the two are the same.
     solver : "bundle", "admm" or "subgradient"
         "bundle" is by far the fastest. "admm" is algorithm 4.2 with T = `admm_steps`; "subgradient" is the baseline.
-        See ``docs/mlr.md``.
+        See ``docs/research/mlr.md``.
     tol : float > 0
         The fit ends when the relative gap between the objective and its lower bound is at most this.
     max_cuts : int >= 1

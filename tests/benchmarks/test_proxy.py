@@ -1,4 +1,4 @@
-"""nginx and Caddy take the configurations that docs/hosting.md describes."""
+"""nginx and Caddy take the configurations that docs/host/proxy.md describes."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The table of docs/scale.md is what the unit costs say."""
+"""The table of docs/host/large_libraries.md is what the unit costs say."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ pytest.importorskip("psutil", reason="the extra bench is not installed")
 
 from benchmarks.scale import ANALYSING, COSTS, Cost, table
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scale.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "host" / "large_libraries.md"
 
 
 def test_document_contains_unit_cost_table():

@@ -53,6 +53,7 @@ def test_table_compares_fastest_with_equal_recall():
         (Task("AUC", "", 0.95, {"a": 0.98}, more_is_better=True), "-.030", "**no**"),
         (Task("AUC", "", 0.95, {"a": 0.95}, more_is_better=True), "+.000", "both"),
         (Task("fit", "s", 2.0, {"a": None}), "", ""),
+        (Task("fit", "s", 2.0, {}), "", ""),
         (Task("fit", "s", None, {"a": 1.0}), "", ""),
     ],
 )
@@ -114,12 +115,12 @@ def test_table_footer_lists_missing_inputs_and_runs(monkeypatch):
     of = report("search", SEARCHED, commit="0abc-dirty", inputs={"mnist": "absent", "songs": "0abc"})
     of["machine"]["versions"]["usearch"] = "not installed"
     monkeypatch.setattr(tables, "read", lambda name: of if name == "benchmarks/search" else None)
-    page = updated("<!-- results: benchmarks -->\n<!-- end -->")
+    page = updated("<!-- results: benchmarks: search -->\n<!-- end -->")
     assert (
         "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, mnist, with uncommitted "
         "changes): short form"
     ) in page
-    assert "`benchmarks.mlr`" in page.partition("stored for ")[2]
+    assert "`benchmarks.ten_million`" in page.partition("stored for ")[2]
     assert "`benchmarks.search`" not in page.partition("stored for ")[2]
 
 

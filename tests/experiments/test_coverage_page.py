@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_coverage_page_refers_to_existing_files():
-    page = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8").partition("\n## ")[2]
+    page = (ROOT / "docs" / "research" / "coverage.md").read_text(encoding="utf-8").partition("\n## ")[2]
     said = re.findall(r"`([^`]+)`", page)
     files = [name for name in said if name.endswith((".py", "/"))]
     modules = [name for name in said if re.fullmatch(r"(experiments|benchmarks)\.\w+", name)]

@@ -26,7 +26,7 @@ def made(X, genres, artists):
     """Build a snapshot of songs without a library. Ids are rows plus 100."""
     songs = [SimpleNamespace(genre=genre, group=artist) for genre, artist in zip(genres, artists, strict=True)]
     X, n = np.asarray(X, dtype=np.float32), len(songs)
-    artist = labels(artists)
+    artist, proximity = labels(artists), MutualProximity().fit(X)
     return SimpleNamespace(
         n_indexed=n,
         row_ids=100 + np.arange(n),
@@ -35,9 +35,10 @@ def made(X, genres, artists):
         X=X,
         index=ExactIndex().fit(X),
         index_of=lambda some: ExactIndex().fit(some),
-        proximity=MutualProximity().fit(X),
+        proximity=proximity,
+        adjust_distances=lambda x, d, rows: proximity.rescore(d, rows, np.ravel(proximity.moments(x[None]))),
         record=None,
-        library=SimpleNamespace(pool=None),
+        library=SimpleNamespace(pool=None, settings={"hub_reduction": True}),
     )
 
 

@@ -8,7 +8,7 @@ EXTENSION = Extension(
         "snapshot": Command(
             "cli:snapshot",
             "Write a copy of the library for visitors to one file, to use with `musicsim app --snapshot FILE`.",
-            "Maintain",
+            "Host",
         )
     },
     command_options={"app": "cli:add_snapshot_option"},

@@ -16,6 +16,7 @@ _RISK = "Dask exchanges pickles, so anyone who controls the scheduler or network
 _Cluster = Annotated[
     str | None,
     typer.Option(
+        metavar="ADDRESS",
         envvar=CLUSTER_VARIABLE,
         show_envvar=True,
         help="Dask cluster to run the work on: tcp://10.0.0.5:8786, or local:4 for four workers on this machine.",

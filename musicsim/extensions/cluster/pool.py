@@ -50,7 +50,7 @@ UNTRUSTED = (
 )
 _CERTIFICATES = (
     "Set DASK_DISTRIBUTED__COMM__TLS__CA_FILE, ...__CLIENT__CERT and ...__CLIENT__KEY, or the same options in "
-    "~/.config/dask/distributed.yaml (docs/scale.md)."
+    "~/.config/dask/distributed.yaml (docs/host/cluster.md)."
 )
 _IDLE_S = 30.0  # seconds after which an unused worker process on a cluster ends
 _KILLED = object()  # result of the tasks in a batch that has killed too many workers

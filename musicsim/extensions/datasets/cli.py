@@ -19,11 +19,16 @@ def add_dataset_options(
     mirdata: Annotated[
         str | None,
         typer.Option(
-            help="Add a data set with its labels and official split. Use the name in mirdata, such as gtzan_genre."
+            help="Add a data set with its labels and official split. Use the name in mirdata, such as gtzan_genre.",
+            metavar="NAME",
         ),
     ] = None,
-    data_home: Annotated[Path | None, typer.Option(help="The data set's folder (mirdata's data_home).")] = None,
-    mirdata_version: Annotated[str, typer.Option(help="Version of the data set's index.")] = "default",
+    data_home: Annotated[
+        Path | None, typer.Option(help="The data set's folder (mirdata's data_home).", metavar="FOLDER")
+    ] = None,
+    mirdata_version: Annotated[
+        str, typer.Option(help="Version of the data set's index.", metavar="VERSION")
+    ] = "default",
     **values: Any,
 ) -> None:
     """Add music, or a data set's files with their labels."""

@@ -24,9 +24,7 @@ def add_embedding(
     as_json: console.JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Make a model from another program's vectors.
-
-    Songs are matched by id, by path (absolute, or relative to a library folder), or by the hash of their file.
+    """Songs are matched by id, by path (absolute, or relative to a library folder), or by the hash of their file.
     The exit code is 3 if a row was left out or does not match a song in the library.
     """
     with console.open_library(library) as lib, console.progress_bar() as progress:
@@ -47,10 +45,7 @@ def add_onnx(
     ] = "",
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """Run an ONNX model on all songs, and make a model from the resulting vectors.
-
-    After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector.
-    """
+    """After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector."""
     try:
         onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
     except ValueError as error:

@@ -7,8 +7,8 @@ EXTENSION = Extension(
     commands={
         "export": Command(
             "cli:export",
-            "Export vectors, neighbors, the map, splits, tags, plays or answers for other programs (docs/data.md).",
-            "Other programs",
+            "Export vectors, neighbors, the map, splits, tags, plays or answers (docs/research/data.md).",
+            "Research",
         )
     },
     jobs={"export": Job("export:run_job", "Exporting")},

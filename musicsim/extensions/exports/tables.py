@@ -1,4 +1,4 @@
-"""Columns and rows of each export, as described in docs/data.md, in the order of the model's rows."""
+"""Columns and rows of each export, as described in docs/research/data.md, in the order of the model's rows."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -4,7 +4,7 @@ from musicsim.hooks import Command, Extension
 
 EXTENSION = Extension(
     name="listenbrainz",
-    commands={"listenbrainz": Command("cli:group", "Send playlists to ListenBrainz.", "Other programs")},
+    commands={"listenbrainz": Command("cli:group", "Send playlists to ListenBrainz.", "Connect")},
     backup_files=("listenbrainz.token",),
     hooks={"playlist_targets": "playlist_page:target"},
 )

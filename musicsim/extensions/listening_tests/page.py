@@ -144,7 +144,8 @@ def _draw_links(library: Library, test: store.KeptTest, results: Results) -> Non
         if urlsplit(st.context.url or "").hostname in ("localhost", "127.0.0.1", "::1"):
             st.caption(
                 ":material/info: Other people cannot reach this machine at this address. Start the app with --host. "
-                "To invite strangers, run a public demonstration with --keep-answers (docs/listening_tests.md)."
+                "To invite strangers, run a public demonstration with --keep-answers "
+                "(docs/research/listening_tests.md)."
             )
         css, js = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("links.css", "links.js"))
         listeners = [one.listener for one in results.progress]

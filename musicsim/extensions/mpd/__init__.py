@@ -8,7 +8,7 @@ EXTENSION = Extension(
         "mpd": Command(
             "cli:group",
             "Queue and save playlists in MPD. Set MPD's address in MPD_HOST and MPD_PORT, or on the Library page.",
-            "Other programs",
+            "Connect",
         )
     },
     sections=(Section("library", "page:draw", tab="servers", place=71),),

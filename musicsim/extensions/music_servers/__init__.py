@@ -4,7 +4,7 @@ from musicsim.hooks import Command, Extension, Job, Section
 
 EXTENSION = Extension(
     name="music_servers",
-    commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Other programs")},
+    commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Connect")},
     jobs={"sync": Job("fetch:run", "Syncing a music server")},
     sections=(Section("library", "page:draw", tab="servers", place=70),),
     tables="server_songs",

@@ -137,7 +137,9 @@ def list_servers(library: console.LibraryOption = None, as_json: console.JsonOpt
 def review(
     name: Annotated[str | None, typer.Argument(help="Name of a server.")] = None,
     server_id: Annotated[str | None, typer.Argument(help="Id of a song on the server.")] = None,
-    song: Annotated[int | None, typer.Argument(help="Id of the matching song in the library; 0 for no match.")] = None,
+    song: Annotated[
+        int | None, typer.Argument(help="Id of the matching song in the library; 0 for no match.", metavar="ID")
+    ] = None,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:

@@ -7,8 +7,8 @@ EXTENSION = Extension(
     commands={
         "players": Command(
             "cli:players",
-            "Let music players and music-server plugins find similar songs (docs/servers.md).",
-            "Other programs",
+            "Let music players and music-server plugins find similar songs (docs/connect/players.md).",
+            "Connect",
         )
     },
     sections=(Section("library", "page:draw", tab="servers", place=72),),

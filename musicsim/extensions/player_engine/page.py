@@ -34,7 +34,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         on_change=lambda: _apply(library, PlayerRules() if st.session_state["players_on"] else None),
         help="While the app is running, OpenSubsonic players and plugins for Navidrome, Ampache and other servers can "
         "get similar songs, paths and similar artists from this library. They must send the token. To set them up, "
-        "see docs/servers.md.",
+        "see docs/connect/players.md.",
     )  # fmt: skip
     if access is None:
         return
