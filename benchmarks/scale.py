@@ -1,4 +1,4 @@
-"""Cost of a collection: the unit costs of docs/host/large_libraries.md, and whether they predict collections of several sizes.
+"""Cost of a collection: unit costs (docs/host/large_libraries.md), and whether they predict several sizes.
 
 - Files of three to four minutes in every format (those of `benchmarks.ingest`): CPU seconds of `Library.add` and of all
   its processes, and the frames on the disk.

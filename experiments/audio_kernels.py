@@ -5,8 +5,8 @@ Songs of test artists query the training songs, so the artist of a query is neve
 
 - Kernels: timbre is PPK of codeword histograms, with a codebook of training songs. Harmony and rhythm come from the
   same pass over the sound (docs/research/kernels.md), harmony both as played and in any key. Tags and words of lyrics
-  are cosines of TF-IDF (rarity among all songs), and plays are cosines of listeners. A kernel that lacks half of the songs
-  is dropped.
+  are cosines of TF-IDF (rarity among all songs), and plays are cosines of listeners. A kernel that lacks half of the
+  songs is dropped.
 - All distances, also of the learned combinations, are adjusted by mutual proximity. This puts them on one scale.
 - Averages: with equal weights, and with the weights of best validation MAP, in steps of a tenth (of a fifth for more
   than three kernels).

@@ -99,7 +99,9 @@ class _Group(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         commands = lazy_commands(COMMANDS).items()
-        self.commands.update(sorted(commands, key=lambda item: _PANELS.index(item[1].rich_help_panel or "")))
+        self.commands.update(
+            sorted(commands, key=lambda item: _PANELS.index(getattr(item[1], "rich_help_panel", None) or ""))
+        )
         self.commands["run-job"].hidden = True
 
 
