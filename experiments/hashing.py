@@ -18,9 +18,10 @@ The learning settings were chosen once on a fifth of the training digits, at 32 
 and songs. `--full` chooses them again for each set, from a small grid. RankNet has as many steps as both phases of
 LambdaRank. "LambdaRank, as printed", up to 32 bits, omits everything that `RankHash` adds to the paper
 (docs/research/hashing.md lists it) and has 1,500 steps. Their fixed size is chosen on a fifth of the training rows,
-with a quarter of the steps. Rows are scaled to a mean squared length of 1, which the paper leaves open. "LambdaRank, hidden units" learns 256 hidden
-units together with the bits, as section 6 of the paper proposes. It is for votes on classes, with the settings of
-"LambdaRank". Scores are means over splits if there are several. Seconds are CPU time of one thread.
+with a quarter of the steps. Rows are scaled to a mean squared length of 1, which the paper leaves open. "LambdaRank,
+hidden units" learns 256 hidden units together with the bits, as section 6 of the paper proposes. It is for votes on
+classes, with the settings of "LambdaRank". Scores are means over splits if there are several. Seconds are CPU time of
+one thread.
 """
 
 import time
