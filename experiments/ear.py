@@ -9,9 +9,8 @@ with 95 % intervals over the composers.
 Sound is fitted on the pieces of the set only. Costs are CPU seconds in one run: the analysis of a file without a
 network, and with the network on one of `every` patches.
 
-Sets: 312 pieces of Debian's game packages, as in experiments.real_music, and a folder of music if one is given
-(``--music``), in which the artist tag is the composer and the first folder is the package. ``--cache`` keeps the
-pieces, libraries and vectors. The weights are read from the package musicnn in the folder ``data/experiments/ear``,
+The first set is the 312 pieces of experiments.real_music. A folder of music (``--music``) is the second set. There, the
+artist tag is the composer, and the first folder is the package. ``--cache`` keeps the pieces, libraries and vectors. The weights are read from the package musicnn in the folder ``data/experiments/ear``,
 unless ``--cache`` names another. ``--full`` adds all patches.
 """
 

@@ -99,9 +99,8 @@ class _Group(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         commands = lazy_commands(COMMANDS).items()
-        self.commands.update(
-            sorted(commands, key=lambda item: _PANELS.index(getattr(item[1], "rich_help_panel", None) or ""))
-        )
+        panels = {name: getattr(command, "rich_help_panel", None) or "" for name, command in commands}
+        self.commands.update(sorted(commands, key=lambda item: _PANELS.index(panels[item[0]])))
         self.commands["run-job"].hidden = True
 
 

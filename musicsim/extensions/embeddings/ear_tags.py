@@ -21,8 +21,8 @@ def find_shared_tags(library: Library, key: str, sounds: Sequence[str | Mapping[
     """Return the tags that a network predicts more for all of some sounds than for other songs, the clearest first.
 
     A sound is the hash of a song's file, or vectors keyed by network. If at least five songs in the library have a tag,
-    its predictions are checked: the share of pairs of a song with the tag and one without it that the network ranks
-    correctly follows the tag. Below 60%, the tag is left out. Decades are left out, because they are not audible.
+    the share of pairs that the network ranks correctly follows the tag. A pair is a song with the tag and one without
+    it. Below 60%, the tag is left out. Decades are left out, because they are not audible.
     """
     network = Network(library.folder, key)
     tags = network.about.tags
