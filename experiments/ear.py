@@ -10,8 +10,9 @@ Sound is fitted on the pieces of the set only. Costs are CPU seconds in one run:
 network, and with the network on one of `every` patches.
 
 The first set is the 312 pieces of experiments.real_music. A folder of music (``--music``) is the second set. There, the
-artist tag is the composer, and the first folder is the package. ``--cache`` keeps the pieces, libraries and vectors. The weights are read from the package musicnn in the folder ``data/experiments/ear``,
-unless ``--cache`` names another. ``--full`` adds all patches.
+artist tag is the composer, and the first folder is the package. ``--cache`` keeps the pieces, libraries and vectors.
+The weights are read from the package musicnn in the folder ``data/experiments/ear``, unless ``--cache`` names another.
+``--full`` adds all patches.
 """
 
 import time
