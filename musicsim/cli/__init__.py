@@ -149,8 +149,6 @@ def main() -> None:
         _fail(str(error))
     except Canceled:
         _fail("canceled in the app; finished work is kept. Run the same command to resume.", STOPPED)
-    except KeyboardInterrupt:
-        _fail("stopped; songs that were already added are kept. Run the same command to resume.")
 
 
 def _fail(message: str, code: int = 1) -> NoReturn:

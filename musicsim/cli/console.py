@@ -177,8 +177,12 @@ def job_bar(lib: library.Library, kind: str, **arguments: Any) -> Iterator[JobPr
     if running is not None and running.id != job_id:
         title = jobs.job_kinds()[running.kind].title
         errors.print(f"Waiting for the current job: {title}. This command starts when it ends.", highlight=False)
-    with progress_bar() as show, track(lib, job_id, show, waits=True) as progress:
-        yield progress
+    try:
+        with progress_bar() as show, track(lib, job_id, show, waits=True) as progress:
+            yield progress
+    except KeyboardInterrupt:  # Typer ends the command without a message
+        errors.print("stopped; finished work is kept. Run the same command to resume.")
+        raise
 
 
 @contextmanager

@@ -132,7 +132,10 @@ def test_stopped_command_is_no_running_job(store, tmp_path, ends):
     until(store.jobs.recent)
     _wait_for_halt(store, 1)
     command.send_signal(signal.SIGINT if ends == "wait" else signal.SIGKILL)
-    command.communicate()
+    said = command.communicate()[1]
+    assert ("stopped; finished work is kept" in said, command.returncode) == (
+        (True, 130) if ends == "wait" else (False, -9)
+    )
     _wait(store, 1, lambda job: not job.is_active)
     assert store.jobs.get(1).state == ("cancelled" if ends == "wait" else "interrupted")
 

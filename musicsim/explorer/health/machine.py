@@ -18,7 +18,7 @@ from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 
-_PYTHONS = ((3, 11), (3, 13))  # oldest and newest tested versions
+_PYTHONS = ((3, 11), (3, 14))  # oldest and newest tested versions
 MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
 _MIN_OPEN_FILES = 512  # enough for the memory maps of models, the sockets of forty visitors, and a reserve
 _LITTLE_MEMORY = 1 << 30  # bytes
