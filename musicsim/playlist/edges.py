@@ -35,13 +35,13 @@ _GROUPS = {
 }
 # "256b" is the second grouping into 256 groups
 _REPEATED = re.compile(r"(\d+)([a-z])")
-_BEFORE = {
-    "artist": "by",
-    "album": "on the album",
-    "playlist": "in the playlist",
-    "tag": "tagged",
-    "year": "from",
-    "decade": "from",
+_PHRASES = {
+    "artist": "by {}",
+    "album": "on the album “{}”",
+    "playlist": "in the playlist “{}”",
+    "tag": "tagged {}",
+    "year": "from {}",
+    "decade": "from {}",
 }
 
 
@@ -385,10 +385,11 @@ def _describe_part(family: str, value: str, called: Callable[[str, str], str | N
         return _describe_topic(label, value)
     if kind == "near":
         row, _, title = value.partition(" ")
-        return f"in playlists with {title or f'song {row}'}"
+        song = (called(family, value) if called else "") or (f"“{title}”" if title else f"song {row}")
+        return f"in playlists with {song}"
     if kind == "familiarity":
         return f"in {_FAMILIARITY.get(value, value)}"
-    return f"{_BEFORE[family]} {value}" if family in _BEFORE else f"in {family} {value}".strip()
+    return _PHRASES[family].format(value) if family in _PHRASES else f"in {family} {value}".strip()
 
 
 def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], str | None] | None = None) -> str:
@@ -398,7 +399,8 @@ def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], 
     ----------
     name : str; the name of an edge from `build_edges`; other families are described as "in family value"
     both : bool; describe two songs ("both tagged calm") or one ("tagged calm")
-    called : callable (family, value) -> name of a group of songs, "" to use its number, None for neither; optional
+    called : callable (family, value) -> name of a group of songs, "" to use its number, None for neither; optional.
+        For a song's neighborhood, it returns the name of the song; "" and None stand for the title in the edge's name.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """Reasons of results: properties that both songs share, the rarest first, in words that a listener can check."""
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -11,6 +12,8 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.search.reasons import describe_pairs
+from musicsim.explorer.search.shared_labels import find_shared_labels
+from musicsim.explorer.search.similar_parts import rank_parts
 from musicsim.explorer.search.why_groups import GROUPS, sound_groups
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
@@ -37,9 +40,9 @@ def test_artist_and_tags_come_first(tiny_library):
     (reason,) = reasons(tiny_library, one, other)
     assert reason.startswith("same artist · ")
     with tiny_library.write() as connection:
-        connection.execute(schema.songs.update().values(artist=None))
+        connection.execute(schema.songs.update().values(artist=None, genre=None))
     (reason,) = reasons(tiny_library, one, other)
-    assert reason.startswith("both dreamy · ")
+    assert re.fullmatch("in common: dreamy · (both|similar|most alike).*", reason)
 
 
 def test_descriptors_count_only_if_both_songs_have_them(anonymous):
@@ -49,7 +52,7 @@ def test_descriptors_count_only_if_both_songs_have_them(anonymous):
     anonymous.descriptors.save(others | {one: heard, near: replace(heard, tempo=123.0, key="D")})
     anonymous.descriptors.save({far: replace(heard, tempo=60.0, mode="major")})
     first, second = reasons(anonymous, one, near, far)
-    assert first.startswith("both about 120 beats/min")
+    assert first.startswith("both around 122 beats/min")
     assert "beats/min" not in second
     assert "C " not in first + second
 
@@ -84,23 +87,132 @@ def test_years_are_not_reasons(anonymous):
     assert not any("1999" in reason or "year" in reason for reason in reasons(anonymous, *ids))
 
 
-def test_similar_parts_are_those_with_few_nearer_songs(anonymous):
-    ids = [song.id for song in anonymous.songs()]
+def save_descriptors(library, values, **rest):
+    """Save the descriptors of some songs, keyed by id; `rest` are those of all other songs."""
+    unknown = Descriptors(None, None, None, None, None, None)
+    descriptors = {song.id: replace(unknown, **rest) for song in library.songs()}
+    library.descriptors.save(descriptors | {i: replace(unknown, **each) for i, each in values.items()})
+
+
+def test_tempo_is_mean_and_near_both_tempos(anonymous):
+    one, near, far = (song.id for song in anonymous.songs()[:3])
+    save_descriptors(anonymous, {one: {"tempo": 118.0}, near: {"tempo": 126.0}, far: {"tempo": 130.0}})
+    first, second = reasons(anonymous, one, near, far)
+    assert "both around 122 beats/min" in first
+    assert "beats/min" not in second
+
+
+def find_pair(library, pattern):
+    """Return the ids of two songs whose reason contains the pattern."""
+    snapshot = take_snapshot(library)
+    pairs = itertools.combinations(snapshot.songs_at(), 2)
+    return next(
+        (one.id, other.id) for one, other in pairs if re.search(pattern, describe_pairs(snapshot, one, [other])[0])
+    )
+
+
+@pytest.mark.parametrize(
+    ("tempos", "is_similar"),
+    [
+        ((100.0, 106.0), True),
+        ((60.0, 124.0), True),
+        ((100.0, 120.0), False),
+        ((100.0, None), False),
+        ((None, None), False),
+    ],
+)
+def test_rhythm_is_similar_only_if_tempos_fit(anonymous, tempos, is_similar):
+    save_descriptors(anonymous, {}, tempo=120.0)
+    pair = find_pair(anonymous, "similar rhythm")
+    save_descriptors(anonymous, {i: {"tempo": tempo} for i, tempo in zip(pair, tempos, strict=True)})
+    assert ("rhythm" in reasons(anonymous, *pair)[0]) == is_similar
+
+
+def test_quiet_songs_do_not_have_similar_attacks(anonymous):
+    pair = find_pair(anonymous, "similar attacks")
+    save_descriptors(anonymous, {i: {"loudness": -40.0} for i in pair}, loudness=-10.0)
+    (reason,) = reasons(anonymous, *pair)
+    assert "both quiet" in reason
+    assert "attacks" not in reason
+
+
+def test_only_nearest_tenth_of_pairs_has_similar_rhythm(anonymous):
+    save_descriptors(anonymous, {}, tempo=120.0)
     snapshot = take_snapshot(anonymous)
     stored = anonymous.models.features(anonymous.models.native().id)
-    X = snapshot.model.map_features(np.asarray(stored.X))
     row = {song_id: place for place, song_id in enumerate(stored.song_ids.tolist())}
-    rhythm = sound_groups(X.shape[1]) == list(GROUPS).index("rhythm and fluctuation")
-    for other, reason in zip(ids[1:], reasons(anonymous, *ids), strict=True):
-        distances = np.square(X[:, rhythm] - X[row[ids[0]], rhythm]).sum(axis=1)
-        is_near = np.mean(distances < distances[row[other]]) <= 0.25
-        assert is_near or "similar rhythm" not in reason
+    rhythm = np.asarray(stored.X)[:, sound_groups(stored.X.shape[1]) == list(GROUPS).index("rhythm and fluctuation")]
+    pairs = list(itertools.combinations(snapshot.songs_at(), 2))
+    distances = np.array([np.square(rhythm[row[one.id]] - rhythm[row[other.id]]).sum() for one, other in pairs])
+    shares = [rank_parts(snapshot, one, [other])[0]["rhythm"] for one, other in pairs]
+    found = np.array(["similar rhythm" in describe_pairs(snapshot, one, [other])[0] for one, other in pairs])
+    assert found.any()
+    assert np.array_equal(np.argsort(shares, kind="stable")[: found.sum()], np.argsort(distances)[: found.sum()])
+    assert distances[found].max() <= np.quantile(distances, 0.15), "the limit comes from a sample of the pairs"
+
+
+def test_tag_with_low_weight_is_not_reason(anonymous):
+    one, other = (song.id for song in anonymous.songs()[:2])
+    tags = [(one, "folk", 80.0), (one, "dreamy", 60.0), (other, "jazz", 100.0), (other, "dreamy", 20.0)]
+    anonymous.add_tags([{"song_id": i, "tag": tag, "weight": weight} for i, tag, weight in tags])
+    assert "dreamy" not in reasons(anonymous, one, other)[0]
+    anonymous.add_tags([{"song_id": other, "tag": "dreamy", "weight": 30.0}])
+    assert reasons(anonymous, one, other)[0].startswith("in common: dreamy")
+
+
+def test_tags_are_spelled_like_genres_and_named_once(anonymous):
+    one, other, third = (song.id for song in anonymous.songs()[:3])
+    with anonymous.write() as connection:
+        connection.execute(schema.songs.update().where(schema.songs.c.id == third).values(genre="Lo-fi Hip Hop"))
+    names = ("lo-fi hip hop", "hip hop", "Acoustic Guitar", "1990s")
+    tags = [{"song_id": i, "tag": name, "weight": 9.0 - n} for i in (one, other) for n, name in enumerate(names)]
+    anonymous.add_tags(tags)
+    snapshot = take_snapshot(anonymous)
+    assert find_shared_labels(snapshot, snapshot.tags_of(), *snapshot.songs_by_id([one, other])) == [
+        "Lo-fi Hip Hop", "acoustic guitar",
+    ]  # fmt: skip
+    with anonymous.write() as connection:
+        connection.execute(schema.songs.update().values(genre="Other"))
+    assert "Other" not in reasons(anonymous, one, other)[0]
+
+
+def test_tag_does_not_contradict_sound(anonymous):
+    pair = find_pair(anonymous, "^$")
+    anonymous.add_tags([{"song_id": i, "tag": "calm", "weight": 1.0} for i in pair])
+    assert reasons(anonymous, *pair) == ["both calm"]
+    lively = {"energy": 200.0, "brightness": 3000.0}
+    save_descriptors(anonymous, dict.fromkeys(pair, lively), energy=50.0, brightness=1000.0)
+    assert reasons(anonymous, *pair) == ["both bright and lively"]
+
+
+def test_songs_without_other_facts_are_alike_in_one_part(anonymous):
+    pair = find_pair(anonymous, "^most alike: [a-z ]+$")
+    save_descriptors(anonymous, {i: {"key": key, "mode": "minor"} for i, key in zip(pair, "CD", strict=True)})
+    assert re.fullmatch("most alike: [a-z ]+ · both in minor", reasons(anonymous, *pair)[0])
+
+
+@pytest.mark.parametrize(("n_lists", "words"), [(1, "in the same playlist"), (3, "often in the same playlists")])
+def test_shared_playlists_come_last(anonymous, n_lists, words):
+    one, other = find_pair(anonymous, "^$")
+    anonymous.add_playlists([(f"list {n}", None, [one, other]) for n in range(n_lists)], source="test")
+    anonymous.add_playlists([(f"own {n}", None, [one, other], {"seed": 1}) for n in range(3)], source="saved")
+    assert reasons(anonymous, one, other) == [words]
+    save_descriptors(anonymous, {i: {"brightness": 3000.0, "key": "C", "mode": "minor"} for i in (one, other)})
+    assert words not in reasons(anonymous, one, other)[0]
+
+
+def test_playlists_are_not_counted_if_there_are_many(anonymous, monkeypatch):
+    ids = [song.id for song in anonymous.songs()[:2]]
+    anonymous.add_playlists([(f"list {n}", None, ids) for n in range(4)], source="test")
+    assert anonymous.saved_playlists.count_shared(ids[0], ids[1:]) == {ids[1]: 4}
+    monkeypatch.setattr("musicsim.library.stores.playlists._MAX_SEARCHED", 3)
+    assert anonymous.saved_playlists.count_shared(ids[0], ids[1:]) == {}
 
 
 def test_property_of_all_songs_comes_last(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     tiny_library.add_tags([{"song_id": i, "tag": "loved", "weight": 1.0} for i in ids])
-    assert all(not reason.startswith("both loved · ") for reason in reasons(tiny_library, *ids))
+    assert all(not reason.startswith("in common: loved · ") for reason in reasons(tiny_library, *ids))
 
 
 def test_sound_from_outside_has_reasons_of_its_parts(anonymous):

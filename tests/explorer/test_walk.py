@@ -15,6 +15,7 @@ from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 
@@ -319,7 +320,21 @@ def test_saved_playlists_are_reasons(tiny_library):
     tiny_library.add_playlists([("Sunday", None, pair)], source="saved")
     refit_walks(tiny_library, quiet)
     reasons = {edge.reason for edge in Walk(take_snapshot(tiny_library)).reasons(*pair)}
-    assert "both in the playlist Sunday" in reasons
+    assert "both in the playlist “Sunday”" in reasons
+
+
+def test_steps_along_shared_playlists_name_the_sound_first(tiny_library):
+    tiny_library.add_playlists(lists_by(tiny_library, lambda s: s.id % 3, 60), source="test")
+    refit_walks(tiny_library, quiet)
+    snapshot = take_snapshot(tiny_library)
+    walk = Walk(snapshot)
+    drawn = [walk.generate(PlaylistRequest(length=6, spacing=0), seed) for seed in range(10)]
+    steps = [step for one in drawn for step in zip(one.songs, one.songs[1:], one.edges[1:], strict=False)]
+    steps = [step for step in steps if step[2].label.startswith("both in playlists with")]
+    names = {f"both in playlists with “{song.title}” by {song.by}" for song in tiny_library.songs()}
+    assert names & {edge.label for *_, edge in steps}
+    for song, other, edge in steps:
+        assert edge.reason == (describe_pairs(snapshot, song, [other])[0] or edge.reason)
 
 
 def test_refit_without_changes_does_nothing(tiny_library):

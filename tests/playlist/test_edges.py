@@ -237,8 +237,8 @@ def test_20000_songs_with_conjunctions_take_seconds():
         ("company-256b:12", "both in playlists with the same songs (group 12b of 256)"),
         ("cluster-mood:3", "both with similar sound (cluster 3 of mood)"),
         ("cluster:3", "both with similar sound (cluster 3)"),
-        ("album:Tides", "both on the album Tides"),
-        ("playlist:Sunday", "both in the playlist Sunday"),
+        ("album:Tides", "both on the album “Tides”"),
+        ("playlist:Sunday", "both in the playlist “Sunday”"),
         ("topic-1:7 love heart night", "both about love, heart, night"),
         ("topic-3:7 love heart night", "both with love, heart, night among the first 3 topics"),
         ("topic-1:love songs", "both about topic love songs"),
@@ -324,7 +324,8 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
     sets = as_sets(graph)
     assert sets == {"tag:a": {0, 1}, "near-3:0 A": {0, 1, 2}, "near-3:1 B": {0, 1}, "uniform:all": {0, 1, 2, 3}}
     assert edge_families(["near-3:0 A"]) == [("company",)]
-    assert describe_edge("near-3:0 A") == "both in playlists with A"
+    assert describe_edge("near-3:0 A") == "both in playlists with “A”"
+    assert describe_edge("near-3:0 A", called=lambda *_: "“A” by Ann") == "both in playlists with “A” by Ann"
     assert describe_edge("near-3:7") == "both in playlists with song 7"
     with pytest.raises(
         ValueError, match=r"cooccurrence_neighbours must contain song rows \(int\) and have shape \(4, k\)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,7 +30,7 @@ from musicsim.explorer.playlists.steering import (
     works_of,
 )
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.search.reasons import describe_pairs
+from musicsim.explorer.search.reasons import IN_COMMON, describe_sound, describe_step
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
@@ -37,7 +38,6 @@ _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were f
 _MAX_TRIES = 6  # maximum number of playlist lengths to try for a given duration
 _MAX_EXCHANGES = 4  # maximum number of songs to swap for a given duration
 _TOLERANCE_S = 120.0
-_INAUDIBLE = {"audio", "era", "familiarity", "uniform"}  # families whose labels do not say why two songs sound alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,14 @@ class Walk:
         return GeneratedPlaylist(tuple(songs), tuple(edges))
 
     def _describe(self, name: str, *, both: bool = True) -> str:
-        return playlist.describe_edge(name, both=both, called=self._cluster_names.name)
+        return playlist.describe_edge(name, both=both, called=self._name_group)
+
+    def _name_group(self, family: str, value: str) -> str:
+        """Return the name of a cluster, or of the song with a neighborhood; "" for other groups."""
+        if not family.startswith("near-"):
+            return self._cluster_names.name(family, value)
+        ((title, by),) = self.snapshot.names_at([int(value.partition(" ")[0])])
+        return f"“{title}” by {by}" if by else f"“{title}”"
 
     def _edge(self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song) -> Edge:
         """Describe a step between songs of X; a paced random jump to a near song counts as similar in sound."""
@@ -244,23 +251,32 @@ class Walk:
         is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
-        audible = self._describe_audible(step.name)
-        is_compared = is_sound or (self._uses_sound and not audible)
-        shared = describe_pairs(self.snapshot, previous, [song])[0] if is_compared else ""
-        label = _label_sound(shared) if is_sound else self._describe(step.name)
-        return Edge(audible or shared if self._uses_sound else label, step.probability, label)
+        label = _label_sound(describe_sound(self.snapshot, previous, song)) if is_sound else self._describe(step.name)
+        reason = self._reason(step.name, previous, song) if self._uses_sound else label
+        return Edge(reason, step.probability, label)
 
-    def _describe_audible(self, name: str) -> str:
-        """Describe an edge without years, popularity and group numbers; return "" if nothing is left."""
-        parts = [f"{family}:{value}" for family, value in playlist.name_parts(name)]
-        audible = [part for part in parts if playlist.edge_families([part])[0][0] not in _INAUDIBLE]
-        return playlist.describe_edge(" & ".join(audible), called=lambda *_: None) if audible else ""
+    def _reason(self, name: str, previous: Song, song: Song) -> str:
+        """Return facts about two songs, first those of the edge that can be heard; "" if none is known."""
+        parts: dict[str, list[str]] = defaultdict(list)
+        for family, value in playlist.name_parts(name):
+            (kind,) = playlist.edge_families([f"{family}:{value}"])[0]
+            parts[kind].append(value if kind == "tag" else self._describe_part(family, value))
+        tags, first = parts["tag"], ["same album"] * len(parts["album"]) + parts["lyrics"]
+        reason = describe_step(self.snapshot, previous, song, tags=tags, first=first, also=parts["playlist"])
+        if not reason and tags:  # they fit one of the songs poorly
+            return f"{IN_COMMON}{', '.join(tags)}"
+        return reason or next(iter(parts["company"] + parts["listeners"]), "")
+
+    def _describe_part(self, family: str, value: str) -> str:
+        """Describe an edge that is not a conjunction, without group numbers."""
+        called = self._name_group if family.startswith("near-") else lambda *_: None
+        return playlist.describe_edge(f"{family}:{value}", called=called)
 
     def reasons(self, song_id: int, next_id: int, dialect: str | None = None) -> list[Edge]:
         """Return all edges from one song to another, likeliest first; edges for similar sound count as one reason."""
         rows = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
         song, other = self.snapshot.songs_at(rows)
-        sound = _label_sound(describe_pairs(self.snapshot, song, [other])[0])
+        sound = _label_sound(describe_sound(self.snapshot, song, other))
         probabilities: dict[str, float] = {}
         for _, name, probability in self._model(dialect).transition_edges(*rows):
             label = sound if _is_sound(name) else self._describe(name)

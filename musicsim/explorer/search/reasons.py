@@ -1,39 +1,49 @@
 """Short reasons why songs are similar, in words that a listener can check by ear.
 
-Reasons are properties that two songs share: first artist, tags and genre, then tempo, key and descriptors ("both
+Reasons are properties that two songs share: first artist, genre and tags, then tempo, key and descriptors ("both
 dark"), then parts of the sound ("similar rhythm"). Descriptors and parts of the sound are sorted from rare to common.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
-from musicsim._arrays import Float32Array, Float64Array
+from musicsim._arrays import Float32Array
 from musicsim.explorer.requests.filters import HEARD_WORDS
-from musicsim.explorer.search.why_groups import GROUPS, N_SOUND_FEATURES, sound_groups
+from musicsim.explorer.search.shared_labels import Tags, find_shared_labels
+from musicsim.explorer.search.similar_parts import rank_parts
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library, Song
-from musicsim.library.stores.genres import genre_key
-from musicsim.library.stores.models import Vectors
-from musicsim.places import places_in_order
+from musicsim.library import Song
 
 _N_REASONS = 2
-_TAGS_COMPARED = 8  # number of tags to compare per song, heaviest first
-_SAME_TEMPO = 1.04  # largest ratio of two tempos that count as equal; listeners and estimates are not more precise
+IN_COMMON = "in common: "  # a form that is grammatical with every genre and tag
+_SIMILAR = "similar "
+_TOLERANCE = 0.04  # of the stated tempo; listeners and estimates are not more precise
 _OUTER = 1 / 3  # share of the library that counts as dark; the same share counts as bright
-_SIMILAR = 0.25  # a part of the sound is "similar" if at most this share of the library is nearer
-_SAMPLE = 300  # number of songs that represent the library
-_PARTS = {
-    "tone color": "similar tone color",
-    "how much the loudness varies": "similar dynamics",
-    "attacks and swells": "similar punch",
-    "rhythm and fluctuation": "similar rhythm",
-}
-"""Reasons for some of :data:`GROUPS`; the other groups are hard to hear."""
-_SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar punch": ("both lively", "both calm")}
+_MAX_SIMILAR = 0.1  # a part of the sound is "similar" if at most this share of the library's pairs of songs is nearer
+_MAX_ALIKE = 0.25  # the same for the nearest part of songs that have nothing else in common
+_OFTEN = 3  # minimum number of shared playlists for "often"
+_OPPOSITES = {word: other for pair in HEARD_WORDS.values() for word, other in (pair, pair[::-1])}
+_SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar attacks": ("both lively",)}
 """Shared descriptors that already imply that a part of the sound is similar."""
+_SOFT = frozenset(("both quiet", "both calm"))  # the attacks of such songs are too weak for a comparison
 _SLOW, _FAST = 100.0, 130.0  # maximum tempo that is called slow, and minimum tempo that is called fast
+
+
+@dataclass(slots=True)
+class _Facts:
+    """Properties that two songs share; the most important of each kind come first."""
+
+    labels: list[str] = field(default_factory=list)  # artist, genre and tags
+    sound: list[str] = field(default_factory=list)
+    weak: list[str] = field(default_factory=list)  # about the sound, for songs without other facts
+    also: list[str] = field(default_factory=list)  # not audible, for songs with too few other facts
+
+    @property
+    def strong(self) -> list[str]:
+        return [*self.labels, *self.sound]
 
 
 def describe_pairs(
@@ -44,54 +54,124 @@ def describe_pairs(
     A property that all the others share does not distinguish them, so it is only named if there is nothing else. For
     sound from outside the library, `song` is None, and `features` are its features in the model in use.
     """
-    facts = [[words for _, words in sorted(parts)] for parts in _find_similar_parts(snapshot, song, others, features)]
+    facts = _find_facts(snapshot, song, others, features)
     if song is not None:
-        tags = snapshot.tags_of([song.id, *(other.id for other in others)])
-        facts = [
-            [*_compare_tags(tags, song, other), *_compare_descriptors(snapshot, song, other), *parts]
-            for other, parts in zip(others, facts, strict=True)
-        ]
-    shared = set.intersection(*map(set, facts)) if len(facts) > _N_REASONS else set()
-    facts = [sorted(each, key=shared.__contains__) for each in facts]  # shared facts come last
-    return [" · ".join(_choose(each)) for each in facts]
+        _add_playlists(snapshot, song, others, facts)
+    strong = [set(each.strong) for each in facts]
+    shared = set.intersection(*strong) if len(facts) > _N_REASONS else set()
+    return [_join(_choose(each, shared)) for each in facts]
 
 
-def _choose(facts: Sequence[str]) -> list[str]:
-    """Choose two different facts; the second is about the sound if possible."""
-    others = [fact for fact in facts[1:] if facts[0] not in _SAID_BY.get(fact, ())]
-    parts = [fact for fact in others if fact in _PARTS.values()]
-    return list(dict.fromkeys([*facts[:1], *parts[:1], *others]))[:_N_REASONS]
+def describe_step(
+    snapshot: Snapshot,
+    song: Song,
+    other: Song,
+    *,
+    tags: Collection[str] = (),
+    first: Iterable[str] = (),
+    also: Iterable[str] = (),
+) -> str:
+    """Return a reason why a song follows another, "" if none is known.
+
+    The `tags` are preferred to other tags that both songs have. The reason begins with the facts in `first`. The facts
+    in `also` cannot be heard, so they fill the reason only if there are too few other facts.
+    """
+    (facts,) = _find_facts(snapshot, song, [other], preferred=tags)
+    _add_playlists(snapshot, song, [other], [facts])
+    facts.labels = [*first, *facts.labels]
+    facts.also += also
+    return _join(_choose(facts))
 
 
-def _compare_tags(tags: Mapping[int, Sequence[tuple[str, float]]], song: Song, other: Song) -> list[str]:
-    facts = ["same artist"] if song.artist and song.artist == other.artist else []
-    other_tags = {tag for tag, _ in tags.get(other.id, ())[:_TAGS_COMPARED]}
-    facts += [f"both {tag}" for tag, _ in tags.get(song.id, ())[:_TAGS_COMPARED] if tag in other_tags]
-    is_same_genre = song.genre and other.genre and genre_key(song.genre) == genre_key(other.genre)
-    if song.genre and is_same_genre and f"both {song.genre.lower()}" not in facts:
-        facts.append(f"both {song.genre}")
+def describe_sound(snapshot: Snapshot, song: Song, other: Song) -> str:
+    """Return up to two properties that the sounds of two songs share, "" if none is known."""
+    (facts,) = _find_facts(snapshot, song, [other])
+    return _join(_choose(_Facts(sound=facts.sound, weak=facts.weak)))
+
+
+def _choose(facts: _Facts, shared: Collection[str] = ()) -> list[str]:
+    """Choose two different facts, those in `shared` last; the second fact is about the sound if possible."""
+    strong = sorted(facts.strong, key=shared.__contains__) or facts.weak
+    others = [fact for fact in strong[1:] if strong[0] not in _SAID_BY.get(fact, ())]
+    sound = sorted((fact for fact in others if fact in facts.sound), key=lambda fact: not fact.startswith(_SIMILAR))
+    return list(dict.fromkeys([*strong[:1], *sound, *others, *facts.also]))[:_N_REASONS]
+
+
+def _join(facts: Sequence[str]) -> str:
+    """Join facts, and shorten two of the same form, as in "both dark and calm"."""
+    text = " · ".join(facts)
+    if all(fact.startswith(IN_COMMON) for fact in facts):
+        return text.replace(f" · {IN_COMMON}", ", ")
+    if all(fact.removeprefix("both ") in _OPPOSITES for fact in facts):
+        return text.replace(" · both ", " and ")
+    return text
+
+
+def _find_facts(
+    snapshot: Snapshot,
+    song: Song | None,
+    others: Sequence[Song],
+    features: Float32Array | None = None,
+    preferred: Collection[str] = (),
+) -> list[_Facts]:
+    """Return the facts about a song and each of the others; `preferred` are tags to name first."""
+    ranks = rank_parts(snapshot, song, others, features)
+    if song is None:
+        return [_Facts(sound=_name_similar(shares), weak=_name_nearest(shares)) for shares in ranks]
+    tags = snapshot.tags_of([song.id, *(other.id for other in others)])
+    facts = [_Facts(_compare_labels(snapshot, tags, song, other, preferred)) for other in others]
+    for each, other, shares in zip(facts, others, ranks, strict=True):
+        each.sound = _compare_descriptors(snapshot, song, other)
+        if not _SOFT.isdisjoint(each.strong):
+            shares.pop("attacks", None)
+        each.sound += _name_similar(shares)
+        each.weak = _name_nearest(shares)
+        if song.mode and song.mode == other.mode:
+            each.weak.append(f"both in {song.mode}")
     return facts
+
+
+def _compare_labels(snapshot: Snapshot, tags: Tags, song: Song, other: Song, preferred: Collection[str]) -> list[str]:
+    """Return the artist, genre and tags that two songs share, without tags that contradict a descriptor."""
+    heard = _find_words(snapshot, song) | _find_words(snapshot, other)
+    labels = find_shared_labels(snapshot, tags, song, other, preferred)
+    fitting = [label for label in labels if _OPPOSITES.get(label) not in heard]
+    artist = ["same artist"] if song.artist and song.artist == other.artist else []
+    return artist + [f"both {label}" if label in _OPPOSITES else f"{IN_COMMON}{label}" for label in fitting]
 
 
 def _compare_descriptors(snapshot: Snapshot, song: Song, other: Song) -> list[str]:
     """Return the descriptors that two songs share, sorted from rare to common."""
+    words = _find_words(snapshot, song) & _find_words(snapshot, other)
+    tempo = _find_shared_tempo(song, other)
     facts: list[tuple[float, str]] = []
-    bounds = _find_bounds(snapshot)
-    is_loud = any((one.loudness or -np.inf) >= bounds.get("loudness", (0.0, np.inf))[1] for one in (song, other))
-    for name, (low, high) in bounds.items():
-        value, compared = getattr(song, name), getattr(other, name)
-        if value is None or compared is None:
-            continue
-        if name == "tempo" and max(value, compared) <= _SAME_TEMPO * min(value, compared):
-            values = snapshot.columns.tempo
-            near = np.count_nonzero((values >= value / _SAME_TEMPO) & (values <= value * _SAME_TEMPO))
-            facts.append((near / len(values), f"both about {value:.0f} beats/min"))
-        elif min(value, compared) >= high or (max(value, compared) <= low and not (name == "energy" and is_loud)):
-            # dense, loud music has little energy, but is not calm
-            facts.append((_OUTER, f"both {HEARD_WORDS[name][0 if value >= high else 1]}"))
+    if tempo:
+        words -= {*HEARD_WORDS["tempo"]}  # less precise
+        near = np.abs(snapshot.columns.tempo - tempo) <= _TOLERANCE * tempo
+        facts.append((float(near.mean()), f"both around {tempo} beats/min"))
     if song.key and (song.key, song.mode) == (other.key, other.mode):
         facts.append((_OUTER / 2, f"both in {song.key} {song.mode}"))
-    return [words for _, words in sorted(facts)]
+    facts += [(_OUTER, f"both {word}") for word in words]
+    return [fact for _, fact in sorted(facts)]
+
+
+def _find_shared_tempo(song: Song, other: Song) -> int | None:
+    """Return the rounded mean of two tempos, None if one of the songs has a different tempo."""
+    if not song.tempo or not other.tempo:
+        return None
+    tempo = round((song.tempo + other.tempo) / 2)
+    return tempo if abs(song.tempo - tempo) <= _TOLERANCE * tempo >= abs(other.tempo - tempo) else None
+
+
+def _find_words(snapshot: Snapshot, song: Song) -> set[str]:
+    """Return the words for a song's descriptors in the lower or upper third of the library, such as "dark"."""
+    words = set()
+    for name, (low, high) in _find_bounds(snapshot).items():
+        value = getattr(song, name)
+        if value is not None and (value >= high or value <= low):
+            words.add(HEARD_WORDS[name][0 if value >= high else 1])
+    # dense, loud music has little energy, but is not calm
+    return words - {"calm"} if "loud" in words else words
 
 
 @lru_cache(maxsize=4)
@@ -109,60 +189,25 @@ def _find_bounds(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
     return bounds
 
 
-def _find_similar_parts(
-    snapshot: Snapshot, song: Song | None, others: Sequence[Song], features: Float32Array | None
-) -> list[list[tuple[float, str]]]:
-    """Return the similar parts of the sound per song, each with the share of the library that is nearer."""
-    sound = _find_sound(snapshot)
-    one = features if features is not None and len(features) == N_SOUND_FEATURES else None
-    if one is None and sound is not None and song is not None:
-        one = sound.rows([song.id])[0]
-    if sound is None or one is None or not others:
-        return [[] for _ in others]
-    rows = sound.rows([other.id for other in others])
-    names = [_PARTS[name] for name in GROUPS if name in _PARTS]
-    shares = sound.shares(one, np.array([one if row is None else row for row in rows])).tolist()
-    return [
-        [(share, name) for share, name in zip(each, names, strict=True) if row is not None and share <= _SIMILAR]
-        for row, each in zip(rows, shares, strict=True)
-    ]
+def _name_similar(shares: Mapping[str, float]) -> list[str]:
+    """Return the parts of the sound in which two songs are similar, the rarest first."""
+    ranked = sorted((share, name) for name, share in shares.items() if share <= _MAX_SIMILAR)
+    return [f"{_SIMILAR}{name}" for _, name in ranked]
 
 
-class _Sound:
-    """Features of the model Sound in audible groups, for all songs and for a sample of the library."""
-
-    def __init__(self, stored: Vectors) -> None:
-        self._X, self._order = stored.X, np.argsort(stored.song_ids)
-        self._ids = stored.song_ids[self._order]
-        group = sound_groups(self._X.shape[1])
-        columns = [np.flatnonzero(group == i) for i, name in enumerate(GROUPS) if name in _PARTS]
-        self._columns, self._starts = np.concatenate(columns), np.cumsum([0, *map(len, columns[:-1])])
-        sample = np.random.default_rng(0).permutation(len(self._ids))[:_SAMPLE]
-        self._sample = np.asarray(self._X[np.sort(sample)])
-
-    def rows(self, song_ids: Sequence[int]) -> list[Float32Array | None]:
-        """Return the features of songs; None for songs without features."""
-        places = places_in_order(self._ids, np.array(song_ids, dtype=np.int64), self._order)
-        return [np.asarray(self._X[place]) if place >= 0 else None for place in places.tolist()]
-
-    def shares(self, one: Float32Array, others: Float32Array) -> Float64Array:
-        """Return the share of the sample that is nearer to a song than each of the others, (n_others, n_groups)."""
-        sample, compared = (
-            np.add.reduceat(np.square(rows[:, self._columns] - one[self._columns]), self._starts, axis=1)
-            for rows in (self._sample, others)
-        )
-        return (sample[None] < compared[:, None]).mean(axis=1)
+def _name_nearest(shares: Mapping[str, float]) -> list[str]:
+    """Return the part of the sound in which two songs differ least, unless they differ as much as most pairs."""
+    name = min(shares, key=shares.__getitem__, default="")
+    return [f"most alike: {name}"] if name and shares[name] <= _MAX_ALIKE else []
 
 
-def _find_sound(snapshot: Snapshot) -> _Sound | None:
-    """Return the features of the built-in model; None before it has been fitted."""
-    record = snapshot.library.models.native()
-    if record is None or record.n_features != N_SOUND_FEATURES or not snapshot.library.models.is_whole(record):
-        return None
-    return _read_sound(snapshot.library, record.id, snapshot.n_indexed)
-
-
-@lru_cache(maxsize=2)
-def _read_sound(library: Library, model_id: str, n_songs: int) -> _Sound:
-    del n_songs  # part of the cache key, because new songs add features
-    return _Sound(library.models.features(model_id))
+def _add_playlists(snapshot: Snapshot, song: Song, others: Sequence[Song], facts: Sequence[_Facts]) -> None:
+    """Add that songs are in the same playlists, if they have too few other facts."""
+    pairs = [(other, each) for other, each in zip(others, facts, strict=True) if len(each.strong) < _N_REASONS]
+    counts = snapshot.library.saved_playlists.count_shared(song.id, [other.id for other, _ in pairs]) if pairs else {}
+    for other, each in pairs:
+        n_shared = counts.get(other.id, 0)
+        if n_shared >= _OFTEN:
+            each.also.append("often in the same playlists")
+        elif n_shared and not each.strong:
+            each.also.append("in the same playlist")

@@ -119,7 +119,8 @@ def keep_filled(
 
 def comment_of(drawn: GeneratedPlaylist, seeds: Sequence[Song] = ()) -> str:
     """Return the comment for a playlist: the date, the songs that the playlist is based on, and its main reasons."""
-    reasons = Counter(edge.reason for edge in drawn.edges[1:] if edge is not None and edge.reason)
+    steps = [edge.reason for edge in drawn.edges[1:] if edge is not None and edge.reason]
+    reasons = Counter(fact for reason in steps for fact in reason.split(" · "))
     facts = []
     if seeds:
         more = len(seeds) - _MAX_SEEDS

@@ -9,8 +9,10 @@ import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
 from musicsim.library.db import Tables, check_details, schema
+from musicsim.library.db.columns import some_ids
 
 OWN_PLAYLISTS = "saved"  # the source of playlists that the listener saved in musicsim
+_MAX_SEARCHED = 10_000  # maximum number of playlists in which shared songs are counted
 
 NewPlaylist = tuple[str, str | None, Sequence[int]] | tuple[str, str | None, Sequence[int], Mapping[str, Any] | None]
 
@@ -46,6 +48,21 @@ class PlaylistStore(Tables):
                 ids.setdefault(playlist_id, []).append(song_id)
             rows = connection.execute(playlists).all()
         return [SavedPlaylist(*row[:4], tuple(ids.get(row.id, ())), row.created_at, row.details) for row in rows]
+
+    def count_shared(self, song_id: int, other_ids: Iterable[int]) -> dict[int, int]:
+        """Return the number of playlists that contain a song and each of the others; songs without any are left out.
+
+        Generated playlists do not count. In a library with very many playlists, the result is empty, because every
+        call reads all of them.
+        """
+        p, m, n = schema.playlists.c, schema.playlist_songs.alias("m").c, schema.playlist_songs.alias("n").c
+        if self._value(sa.select(p.id).offset(_MAX_SEARCHED).limit(1)) is not None:
+            return {}
+        by_people = sa.or_(p.source != OWN_PLAYLISTS, p.details["seed"].as_string().is_(None))
+        lists = sa.select(m.playlist_id).where(m.song_id == song_id, m.playlist_id == p.id, by_people)
+        count = sa.func.count(n.playlist_id.distinct()).label("n")
+        query = sa.select(n.song_id, count).where(n.playlist_id.in_(lists), n.song_id.in_(some_ids(other_ids)))
+        return {row.song_id: row.n for row in self._rows(query.group_by(n.song_id))}
 
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists and return their number; those with the same source, name and category are replaced.
