@@ -61,8 +61,8 @@ _NUMBERS = (
     ),
     (
         ("index_memory_mb", "Memory limit for search (MB)", 1_048_576,
-         "A million songs with 100 dimensions need about 130 MB. Above the limit, search uses bit codes (32 bytes per song) "
-         "and keeps the vectors on disk."),
+         "A million songs with 100 dimensions need about 130 MB. Above the limit, search uses bit codes of 32 bytes "
+         "per song and keeps the vectors on disk."),
     ),
 )  # fmt: skip
 """Name, label, maximum and help of the number settings in each column."""
