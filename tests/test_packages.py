@@ -22,7 +22,7 @@ EXTRAS = {
     extra: {Requirement(line).name for line in lines}
     for extra, lines in PROJECT["project"]["optional-dependencies"].items()
 }
-OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "jams", "milvus", "mirdata", "mpd", "onnx")))
+OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "ear", "jams", "milvus", "mirdata", "mpd", "onnx")))
 OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
 OURS |= {"songs"}  # of the app in the tests of the player
 # Packages that are used without an import.

@@ -165,9 +165,12 @@ def evaluate_library(
     relevance = Relevance.from_labels(pieces.composers.tolist())
     queries, database = np.flatnonzero(np.isin(pieces.composers, list(hidden))), np.arange(len(pieces))
     leads = {
-        against: compare(before, now, relevance, queries, database, pieces.composers.tolist())
+        against: compare(
+            before, now, relevance, queries, database, pieces.composers.tolist(),
+            reduce_hubs=small.settings["hub_reduction"],
+        )
         for against, before in ((BEFORE, by_codewords), (ALONE, alone))
-    }
+    }  # fmt: skip
     row: dict[str, Any] = {"kept": said[:80], "queries": len(queries), "composers": len(hidden)}
     for against, found in leads.items():
         for name, lead in found.items():

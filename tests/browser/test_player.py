@@ -142,6 +142,8 @@ def test_play_works_in_callbacks_reruns_and_fragments(player):
     player.expect(state="playing", song_id=3, queue_length=2)
     player.press("Enqueue in fragment")
     player.expect(state="playing", song_id=3, queue_length=3)
+    player.press("Play in replaced run")
+    player.expect(state="playing", song_id=5, queue_length=2)
 
 
 def test_next_song_starts_without_rerun(player):

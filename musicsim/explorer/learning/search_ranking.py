@@ -1,12 +1,17 @@
 """Scores of songs ranked as in search results: by distance, and with hub reduction if the library uses it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from musicsim import evaluation, search
+from musicsim import evaluation, relevance, search
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
-from musicsim.relevance import Relevance
+
+if TYPE_CHECKING:
+    Relevance = relevance.Relevance  # its module loads numba
 
 _QUERIES_AT_ONCE = 256
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from musicsim import __version__, evaluation
+from musicsim import __version__, evaluation, relevance
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.search_ranking import score_search
@@ -18,7 +18,9 @@ from musicsim.explorer.learning.verdict import Lead, find_changed_queries, is_be
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
-from musicsim.relevance import Relevance
+
+if TYPE_CHECKING:
+    Relevance = relevance.Relevance  # its module loads numba
 
 CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
 MAX_VALIDATED = 300  # maximum number of validation queries, for plots and for methods with a metric per query

@@ -24,9 +24,10 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
+from musicsim import audio
 from musicsim._arrays import Float32Array
 from musicsim.addresses import resolve_address
-from musicsim.audio import SAMPLE_RATE, decode
+from musicsim.audio import SAMPLE_RATE
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
 from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
@@ -34,8 +35,8 @@ from musicsim.library.disk.archives import shorten_message
 from musicsim.library.library import Library
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
+from musicsim.library.scan.failures import failure_reason
 from musicsim.library.scan.files import content_hash
-from musicsim.library.scan.ingest import failure_reason
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
 
@@ -232,7 +233,7 @@ def song_vector(model: OnnxModel, path: Path) -> Float32Array:
     """Return the vector of a song, float32 (d,). Raises ModelError if it is not finite or contains only zeros."""
     # a network with a front end gets the samples of the analysis, so that its vectors are the same in a scan
     rate = SAMPLE_RATE if model.front_end else model.sample_rate
-    sound = decode(resolve_address(path), sr=rate, duration=MAX_SONG_S, name=str(path))
+    sound = audio.decode(resolve_address(path), sr=rate, duration=MAX_SONG_S, name=str(path))
     stream = SongStream(model, rate)
     stream.add(sound.samples)
     try:

@@ -5,7 +5,6 @@ opened again if they were added, or if they failed because of their content. Fil
 missing, except in the folders that the hook ``folder_of_remote_songs`` names.
 """
 
-import logging
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -15,20 +14,19 @@ from typing import Any
 
 from musicsim.addresses import resolve_address
 from musicsim.audio import FEATURE_VERSION
-from musicsim.errors import MusicsimError, NoSoundError, StorageError
+from musicsim.errors import NoSoundError, StorageError
 from musicsim.hooks import load_hooks
 from musicsim.library.processes.pools import LocalPool, Pool
-from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
+from musicsim.library.processes.workers import Limits, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
 from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
+from musicsim.library.scan.failures import failure_reason
 from musicsim.library.scan.files import Found, FoundFile, find_audio
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.scan.networks import LibraryNetworks, load_networks
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
 from musicsim.wording import count
-
-_log = logging.getLogger(__name__)
 
 # Clips of the same length have the same size; sending all their hashes with every file would cost more than decoding.
 _MAX_SAME_SIZE = 1_000
@@ -282,26 +280,6 @@ def _reject(
     report.failures.append(failure)
     size, mtime_ns = stat or (-1, -1)
     library.files.reject(failure, size=size, mtime_ns=mtime_ns, duration_s=length_s)
-
-
-def failure_reason(path: Path, error: BaseException, limits: Limits) -> str:
-    if isinstance(error, MusicsimError):
-        return str(error)
-    if isinstance(error, WorkerDied):
-        if error.is_crash:
-            reason = f"the decoder crashed twice (exit code {error.exit_code}). Re-encode the file."
-        else:
-            reason = "the system stopped its analysis twice, perhaps because memory ran out. Scan again."
-    elif isinstance(error, OverTimeError):
-        reason = f"reading took more than {limits.seconds:g} s and was stopped. Re-encode the file."
-    elif isinstance(error, MemoryError):
-        reason = f"reading took more than {limits.memory_mb} MB of memory and was stopped. Re-encode the file."
-    elif isinstance(error, OSError):
-        reason = f"cannot be read ({error.strerror or error}). Check that it exists, and check its permissions."
-    else:
-        _log.error("%s: unexpected error", path, exc_info=error)
-        reason = f"{type(error).__name__}: {error}"
-    return f"{path}: {reason}"
 
 
 def add_stream(

@@ -1,14 +1,17 @@
-// Tells Python when the player plays another song than Python knows. Only one page has it, so other pages do not rerun.
+// Tells Python when the player plays another song than Python knows, and gives the player commands that may be lost.
+// Only one page has it, so other pages do not rerun.
 
 const SETTLED_MS = 250; // songs that are skipped or cannot be played in this time are not reported
 
 export default function ({ data, setTriggerValue }) {
+  const player = () => window[Symbol.for("musicsim.player")];
   let waiting = 0;
   const note = () => {
-    const song = window[Symbol.for("musicsim.player")]?.track?.song_id;
+    const song = player()?.track?.song_id;
     clearTimeout(waiting);
     if (song && song !== data.known) waiting = setTimeout(() => setTriggerValue("song", song), SETTLED_MS);
   };
+  player()?.receive(data.resent);
   note();
   document.addEventListener("musicsim-song", note);
   return () => {

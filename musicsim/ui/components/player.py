@@ -6,7 +6,8 @@ Reruns, page switches and stopped scripts do not affect them, and skipping songs
 
 A command reaches the browser in two ways: with the next :func:`mount`, and immediately through a *courier*, a second,
 invisible component in a slot that :func:`mount` creates. The courier is needed after the player is mounted in the same
-run, and in fragments, which do not run the shell. The browser executes each serial number once.
+run, and in fragments, which do not run the shell. A courier is lost if its fragment runs again before the browser shows
+it; :func:`note_song` then delivers its commands. The browser executes each serial number once.
 """
 
 import logging
@@ -142,14 +143,18 @@ def follow(tracks: Sequence[Track], n_before: int) -> None:
 
 
 def note_song(known: int | None, on_song: Callable[[int], None]) -> None:
-    """Call `on_song`, and rerun this page or fragment, when the player starts a song other than `known`."""
+    """Call `on_song`, and rerun this page or fragment, when the player starts a song other than `known`.
+
+    It also sends recent commands again, in case the previous run of a fragment was replaced before they arrived.
+    """
 
     def receive() -> None:
         sent = read_event(_NOTE_KEY, "song")
         if isinstance(sent, int):
             on_song(sent)
 
-    component("note_song")(key=_NOTE_KEY, data={"known": known}, height="content", on_song_change=receive)
+    data = {"known": known, "resent": _LINK.get().data("courier")}
+    component("note_song")(key=_NOTE_KEY, data=data, height="content", on_song_change=receive)
 
 
 def mount(
