@@ -1,7 +1,7 @@
 """Recordings with a known tempo or key: the GiantSteps collections, and files with tags.
 
-GiantSteps (Knees et al., ISMIR 2015) has one annotation file per recording, with the recording's name: ``1234.LOFI.bpm``
-contains a number, and ``1234.LOFI.key`` a key such as ``Eb minor``.
+GiantSteps (Knees et al., ISMIR 2015) has one annotation file per recording, with the recording's name. A file such as
+``1234.LOFI.bpm`` contains a number, and ``1234.LOFI.key`` a key such as ``Eb minor``.
 """
 
 import re
