@@ -27,7 +27,7 @@ def _lines() -> Iterator[str]:
     titles = experiments()
     reports = {name: read(name) for name in titles}
     full = [name for name, r in reports.items() if r and r["settings"].get("protocol") == "full"]
-    yield f"Run by their full protocol: {', '.join(full) or 'none'}. Of the others the short form, or nothing."
+    yield f"Kept results by the full protocol: {', '.join(full) or 'none'}. The other kept results are short runs."
     yield ""
     yield "| experiment | what it measures | kept result |"
     yield "|---|---|---|"

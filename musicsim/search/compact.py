@@ -43,9 +43,10 @@ class CompactIndex(VectorIndex):
 
     Notes
     -----
-    This is the cascade of Nair, Mahajan and Sundararajan (WWW 2012), section 6. The code is learned for retrieval: the
-    nearest rows of a sample are relevant to each other. The Hamming distance selects candidates, and exact distances
-    rank them. Rows are not copied. Only the candidates are read from a memory map, about 1,000 rows per query.
+    This follows the cascade of Nair, Mahajan and Sundararajan (WWW 2012), section 6, without its first stage of short
+    codes. The code is learned for retrieval: the nearest rows of a sample are relevant to each other. The Hamming
+    distance selects candidates, and exact distances rank them. Rows are not copied. Only the candidates are read from a
+    memory map, about 1,000 rows per query.
 
     Codes cannot tell rows apart within a group that is much tighter than songs usually are. Therefore, all rows as near
     as the last candidate become candidates, up to four times as many. If there are more, they are sampled evenly in the
