@@ -11,6 +11,7 @@
 ## make torture   kills, full disks and damaged files for 20 minutes; LONG=1: 3 hours
 ## make newest    all tests with the newest versions of all libraries
 ## make lock      lock the newest versions, and list them in docs/project/licences.md
+## make release   VERSION=1.1.0: test, build, commit and tag a release; DRY_RUN=1 rehearses it in a temporary clone
 ## make clean     remove the environment and everything built
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
@@ -42,7 +43,7 @@ install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pyt
 quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@.log; exit $$status
 
 .PHONY: help app install check test style unit stories test-all long-unit long-stories without-each processors pythons
-.PHONY: damage lint format bench reproduce docs torture rivals citation newest lock clean
+.PHONY: damage lint format bench reproduce docs torture rivals citation newest lock release clean
 
 app: $(VENV)/installed
 	@echo "Starting musicsim…"
@@ -172,6 +173,10 @@ lock: $(VENV)/tested
 	echo uv | $(COMPILE) -o requirements/uv.txt -
 	$(MAKE) $(VENV)/tested
 	$(BIN)/python docs/licences.py
+
+# SKIP_CHECKS=1 leaves `make test` out of a dry run.
+release: $(VENV)/tested
+	@$(BIN)/python -m docs.release '$(VERSION)' $(if $(DRY_RUN),--dry-run) $(if $(SKIP_CHECKS),--skip-checks)
 
 clean:
 	rm -rf $(VENV) .cache build site *.egg-info

@@ -6,11 +6,14 @@
 - clicks: tempos from 50 to 220 beats per minute, uniform on a logarithmic scale.
 - recordings: real music of the shared data; loudness against BS.1770 of the samples, brightness against librosa's
   centroid of the mean spectrum. Their tempo and key are unknown, except for a few with informative titles.
+- labelled: a folder of music (``--music``) with tempos or keys in annotation files, as in the GiantSteps collections,
+  or in tags. Only the middle two minutes of each recording are used.
 
 Tempo is right within 4 %, or within 4 % of half or double; *said* is the share of songs that get one. Key: *exact* is
 tonic and mode; MIREX gives .5 for a fifth, .3 for the relative key and .2 for the parallel one. Dorian and phrygian
 count as minor, lydian and mixolydian as major. Rivals are other profiles, correlated with the same histogram in the
-same way: those of Krumhansl and Kessler (1982), and of Temperley (1999).
+same way: those of Krumhansl and Kessler (1982), and of Temperley (1999). The rival for tempo on the labelled recordings
+is librosa's ``feature.tempo``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main, shared_data
+from experiments.support.tempo_key_labels import read_labels
 from musicsim._arrays import Float64Array
 from musicsim.audio import (
     KEYS,
@@ -50,6 +54,7 @@ RIVALS = {
     ),
 }
 MINOR = ("minor", "harmonic minor", "dorian", "phrygian")
+MIDDLE_S = 120  # maximum duration of a labelled recording that is used
 WITHOUT_BEAT = ("Ambient", "Choral")
 CADENCES = (((0, 4, 7), (5, 9, 0), (7, 11, 2), (0, 4, 7)), ((0, 3, 7), (5, 8, 0), (7, 11, 2), (0, 3, 7)))
 NO_MUSIC = ("humpback.ogg", "robin.ogg", "speech_librispeech_16k.ogg")
@@ -94,10 +99,10 @@ def key_by(profiles: tuple[tuple[float, ...], ...]) -> Callable[[npt.NDArray[np.
     return found
 
 
-def _tempo_row(name: str, found: Sequence[float | None], true: Sequence[float]) -> dict[str, Any]:
+def _tempo_row(name: str, found: Sequence[float | None], true: Sequence[float], what: str = "tempo") -> dict[str, Any]:
     said = [(f, t) for f, t in zip(found, true, strict=True) if f is not None]
     return {
-        "material": name, "what": "tempo", "songs": len(true), "said": len(said) / max(len(true), 1),
+        "material": name, "what": what, "songs": len(true), "said": len(said) / max(len(true), 1),
         "right": float(np.mean([tempo_is_right(f, t, (1.0,)) for f, t in said])) if said else None,
         "right or octave": float(np.mean([tempo_is_right(f, t) for f, t in said])) if said else None,
     }  # fmt: skip
@@ -219,6 +224,38 @@ def _recordings(settings: Settings) -> Iterator[dict[str, Any]]:
     yield _key_row("recordings", "ours, keys from titles", [f for f, _ in keys], [t for _, t in keys])
 
 
+def labelled_rows(settings: Settings, progress: Progress) -> Iterator[dict[str, Any]]:
+    import librosa
+
+    if settings.music is None:
+        return
+    recordings = list(read_labels(settings.music))
+    if not recordings:
+        raise Skipped(
+            f"{settings.music}: no recording has a tempo or key in a tag or a file with the ending .bpm or .key"
+        )
+    tempos: list[tuple[float | None, float, float]] = []
+    histograms, keys = [], []
+    for n, recording in enumerate(recordings, 1):
+        sound = decode(recording.path, sr=SAMPLE_RATE).samples
+        start = max(0, len(sound) // 2 - MIDDLE_S * SAMPLE_RATE // 2)
+        y = sound[start : start + MIDDLE_S * SAMPLE_RATE]
+        if recording.tempo is not None:
+            theirs = float(librosa.feature.tempo(y=y, sr=SAMPLE_RATE)[0])
+            tempos.append((estimate_tempo(rhythm(y)), theirs, recording.tempo))
+        if recording.key is not None:
+            histograms.append(harmony(y))
+            keys.append(recording.key)
+        if n % 50 == 0:
+            progress(f"{n} of {len(recordings)} labelled recordings")
+    if tempos:
+        ours, theirs_all, true = zip(*tempos, strict=True)
+        yield _tempo_row("labelled", ours, true)
+        yield _tempo_row("labelled", theirs_all, true, "tempo, librosa")
+    if keys:
+        yield from _key_rows("labelled", histograms, keys)
+
+
 def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
     def value(material: str, what: str, measure: str) -> float | None:
         found = (row[measure] for row in rows if row["material"] == material and row["what"].startswith(what))
@@ -236,7 +273,7 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """Measure all descriptors; ``--full`` uses more synthetic songs."""
     rows = []
-    for part in (_made(settings), _recordings(settings), _demo(settings, progress)):
+    for part in (_made(settings), _recordings(settings), labelled_rows(settings, progress), _demo(settings, progress)):
         for row in part:
             rows.append(row)
             progress(f"{row['material']}, {row['what']}")
@@ -244,4 +281,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("audible", __doc__.splitlines()[0], run, data=("audio",), rivals=("librosa",))
+    main("audible", __doc__.splitlines()[0], run, data=("audio",), rivals=("librosa",), takes_music=True)

@@ -1,37 +1,212 @@
-"""All version numbers are equal, and a checkout reports its commit."""
+"""All version numbers are equal, a checkout reports its commit, and a release is made as a whole or not at all."""
 
+import json
 import re
+import shutil
 import subprocess
+import tarfile
 import tomllib
+import zipfile
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 import musicsim
+from docs.metadata import make_metadata, read_citation
+from docs.release import BRANCH, STATED, ReleaseError, main, make_release
 from musicsim.commit import COMMIT_FILE, commit, from_git
 from tests.command import run
 
 CHECKOUT = Path(__file__).parents[1]
-
-
-def _citation(field: str) -> str:
-    text = (CHECKOUT / "CITATION.cff").read_text(encoding="utf-8")
-    return re.search(rf'^{field}: "?([^"\n]+)', text, re.MULTILINE)[1]
+CITATION = read_citation(CHECKOUT)
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION = "99.0.0"  # newer than any version to come
+UNRELEASED = "## [Unreleased]\n"
+PASS, FAIL = ("true",), ("false",)
 
 
 def test_documents_state_package_version():
     version = musicsim.__version__
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
-    assert _citation("version") == version
+    assert CITATION["version"] == version
     changes = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
-    headings = re.findall(r"^## \[(.+)\](?: - (\S+))?$", changes, re.MULTILINE)
-    assert headings[:2] == [("Unreleased", ""), (version, _citation("date-released"))]
-    assert f"(version {version})" in (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## \[(.+)\](?: - (.+))?$", changes, re.MULTILINE)
+    assert headings[:2] == [("Unreleased", ""), (version, CITATION.get("date-released", "not released"))]
+    for name, before in STATED.items():
+        text = (CHECKOUT / name).read_text(encoding="utf-8")
+        assert set(re.findall(rf"{before}(\d+\.\d+\.\d+)", text, re.MULTILINE)) == {version}, name
 
 
-def test_citation_license_matches_project():
-    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert _citation("license") == project["license"]
+def test_metadata_files_are_current():
+    for name, text in make_metadata(CHECKOUT).items():
+        assert (CHECKOUT / name).read_text(encoding="utf-8") == text, "run `python -m docs.metadata`"
+
+
+def test_metadata_agree_with_citation_and_project():
+    zenodo, code = (json.loads((CHECKOUT / name).read_text(encoding="utf-8")) for name in make_metadata(CHECKOUT))
+    assert CITATION["license"] == PROJECT["license"] == zenodo["license"] == code["license"].rpartition("/")[2]
+    assert zenodo["version"] == code["version"] == musicsim.__version__
+    assert zenodo.get("publication_date") == code.get("datePublished") == CITATION.get("date-released")
+    # the keys that Zenodo requires of software, and the context and type that CodeMeta requires
+    assert zenodo.keys() >= {"title", "upload_type", "description", "creators", "access_right", "license"}
+    assert zenodo["upload_type"] == "software"
+    assert (code["@context"], code["@type"]) == ("https://w3id.org/codemeta/3.0", "SoftwareSourceCode")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def read_state(checkout: Path) -> tuple[str, dict[Path, bytes]]:
+    """Return the branches, tags and uncommitted changes of a checkout, and its files."""
+    files = {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file() and ".git" not in path.parts}
+    return git(checkout, "for-each-ref") + git(checkout, "status", "--porcelain"), files
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A checkout of the files that a release reads and changes, with an entry in the changelog."""
+    folder = tmp_path / "project"
+    for name in (*STATED, "CHANGELOG.md", "pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", ".gitignore"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CHECKOUT / name, folder / name)
+    changes = folder / "CHANGELOG.md"
+    changes.write_text(changes.read_text().replace(UNRELEASED, f"{UNRELEASED}\n### Added\n\n- A new page.\n\n"))
+    git(folder, "init", "--quiet", "--initial-branch", BRANCH)
+    git(folder, "config", "user.name", "tests")
+    git(folder, "config", "user.email", "tests@localhost")
+    return commit_all(folder)
+
+
+@pytest.fixture
+def whole_project(project):
+    """A checkout from which packages can be built."""
+    for name in ("musicsim", "beetsplug"):
+        shutil.copytree(
+            CHECKOUT / name, project / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    return commit_all(project)
+
+
+def commit_all(folder: Path) -> Path:
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "--message", "a change")
+    return folder
+
+
+def change_file(project: Path) -> None:
+    (project / "README.md").write_text("new")
+
+
+def add_file(project: Path) -> None:
+    (project / "notes.txt").touch()
+
+
+def switch_branch(project: Path) -> None:
+    git(project, "switch", "--quiet", "--create", "feature")
+
+
+def tag_newer_version(project: Path) -> None:
+    git(project, "tag", "v99.0.1")
+
+
+def remove_entries(project: Path) -> None:
+    (project / "CHANGELOG.md").write_text(
+        f"# Changelog\n\n{UNRELEASED}\n### Added\n\n## [1.0.0] - not released\n\n- All.\n"
+    )
+    commit_all(project)
+
+
+def remove_section(project: Path) -> None:
+    (project / "CHANGELOG.md").write_text("# Changelog\n\n## [1.0.0] - not released\n\n- All.\n")
+    commit_all(project)
+
+
+def remove_citation(project: Path) -> None:
+    (project / "README.md").write_text("# musicsim\n")
+    commit_all(project)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "version", "message"),
+    [
+        (change_file, VERSION, r"uncommitted changes, such as README\.md: commit or remove them"),
+        (add_file, VERSION, r"uncommitted changes, such as notes\.txt"),
+        (switch_branch, VERSION, "The current branch is feature: run `git switch main`"),
+        (remove_entries, VERSION, r"no entries under \[Unreleased\]: describe the changes"),
+        (remove_section, VERSION, r"no entries under \[Unreleased\]"),
+        (remove_citation, VERSION, r"README\.md has no text like"),
+        (tag_newer_version, VERSION, r"not newer than 99\.0\.1 \(the tag v99\.0\.1\): choose a higher version"),
+        (None, musicsim.__version__, r"not newer than [\d.]+ \(CHANGELOG\.md\)"),
+        (None, "1.1", r"'1\.1' is not three numbers: write, for example, VERSION=1\.1\.0"),
+        (None, "099.0.0", "'099.0.0' is not three numbers"),
+        (None, "", "'' is not three numbers"),
+    ],
+)
+def test_release_is_refused(project, spoil, version, message):
+    if spoil:
+        spoil(project)
+    before = read_state(project)
+    with pytest.raises(ReleaseError, match=message):
+        make_release(project, version, checks=PASS)
+    assert read_state(project) == before
+
+
+def test_failed_check_changes_nothing(project):
+    before = read_state(project)
+    with pytest.raises(ReleaseError, match="The checks failed"):
+        make_release(project, VERSION, checks=FAIL)
+    assert read_state(project) == before
+
+
+def test_checks_are_skipped_only_in_dry_run(capsys):
+    with pytest.raises(SystemExit):
+        main([VERSION, "--skip-checks"])
+    assert "add --dry-run" in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_dry_run_changes_nothing(whole_project, capsys):
+    before = read_state(whole_project)
+    assert make_release(whole_project, VERSION, checks=PASS, is_dry_run=True) == []
+    assert read_state(whole_project) == before
+    said = capsys.readouterr().out
+    assert f"Release {VERSION}" in said
+    assert f"git push --atomic origin {BRANCH} v{VERSION}" in said
+
+
+@pytest.mark.long
+def test_release_is_committed_tagged_and_built(whole_project):
+    start = git(whole_project, "rev-parse", "HEAD")
+    # the checks see the new version
+    wheel, sdist = make_release(whole_project, VERSION, checks=("grep", "--quiet", VERSION, "musicsim/__init__.py"))
+
+    assert git(whole_project, "rev-parse", "HEAD~1", f"v{VERSION}^{{commit}}").split() == [
+        start, git(whole_project, "rev-parse", BRANCH),
+    ]  # fmt: skip
+    assert git(whole_project, "cat-file", "-t", f"v{VERSION}") == "tag"
+    assert git(whole_project, "status", "--porcelain") == ""
+
+    assert read_citation(whole_project)["version"] == VERSION
+    assert (
+        f"{UNRELEASED}\n## [{VERSION}] - {date.today()}\n\n### Added\n" in (whole_project / "CHANGELOG.md").read_text()
+    )
+    for name, text in make_metadata(whole_project).items():
+        assert (whole_project / name).read_text() == text
+        assert str(date.today()) in text
+
+    assert (wheel.parent, sdist.parent) == (whole_project / "dist",) * 2
+    with zipfile.ZipFile(wheel) as archive:
+        assert f"\nVersion: {VERSION}\n" in archive.read(f"musicsim-{VERSION}.dist-info/METADATA").decode()
+        assert git(whole_project, "rev-parse", "HEAD").startswith(archive.read(f"musicsim/{COMMIT_FILE}").decode())
+    with tarfile.open(sdist) as archive:
+        assert {f"musicsim-{VERSION}/{name}" for name in ("LICENSE", "README.md", "CITATION.cff")} <= set(
+            archive.getnames()
+        )
+
+    with pytest.raises(ReleaseError, match="not newer"):
+        make_release(whole_project, VERSION, checks=PASS)
 
 
 @pytest.fixture
@@ -46,9 +221,7 @@ def checkout(tmp_path):
 
 
 def test_checkout_reports_commit_and_changes(checkout):
-    head = subprocess.run(
-        ["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout
+    head = git(checkout, "rev-parse", "HEAD")
     assert commit(str(checkout / "package")) == head[:12]
     (checkout / "package" / "__init__.py").write_text("changed = True\n")
     assert commit(str(checkout / "package")) == f"{head[:12]}-dirty"
