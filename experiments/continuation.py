@@ -1,4 +1,4 @@
-"""Continuing playlists: does a way predict the second half of a held-out playlist? (RecSys Challenge 2018)
+"""Continuing playlists: how well each method predicts the second half of a held-out playlist (RecSys Challenge 2018).
 
 Lists of six or more songs are randomly divided into five parts. A split tests on one part, 500 lists at most, and
 trains on all other lists. The first half of each test list is given. The songs of the second half that are not in the

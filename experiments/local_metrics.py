@@ -1,4 +1,4 @@
-"""Local metrics: how many are best, and how long they take (SIGIR 2017, figures 2 to 4 and table 5).
+"""Local metrics: how many work best, and how long they take (SIGIR 2017, figures 2 to 4 and table 5).
 
 - figure 2: Synthetic-10, -50 and -100 of Su, King, Lyu: as many classes, normal about their centers. Here each has its
   own covariance, because with a common one a single metric is as good; the paper says only "normal". A test point ranks
