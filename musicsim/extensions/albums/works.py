@@ -15,7 +15,7 @@ _BEFORE_MOVEMENT = re.compile(rf"\s*:\s+|\s*[,;]\s+(?={_NUMBER})|\s+[-–—]\s+
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Consecutive songs of an album; the title is empty for a song that is not a movement."""
+    """Consecutive songs of an album; the title is empty if they are not movements of a work."""
 
     title: str
     songs: tuple[Song, ...]
@@ -24,14 +24,18 @@ class Work:
 def group_works(songs: Sequence[Song]) -> list[Work]:
     """Group songs in track order into works; the longest beginning that a title shares with the next one counts."""
     beginnings = [_beginnings(song) for song in songs]
-    works, first = [], 0
+    works, first = list[Work](), 0
     while first < len(songs):
         following = beginnings[first + 1] if first + 1 < len(songs) else {}
         key = max((key for key in beginnings[first] if key in following), key=len, default=None)
         end = first + 1
         while key is not None and end < len(songs) and key in beginnings[end]:
             end += 1
-        works.append(Work("" if key is None else beginnings[first][key], tuple(songs[first:end])))
+        if key is not None:
+            works.append(Work(beginnings[first][key], tuple(songs[first:end])))
+        else:
+            before = works.pop().songs if works and not works[-1].title else ()
+            works.append(Work("", (*before, songs[first])))
         first = end
     return works
 

@@ -1,0 +1,81 @@
+"""The tab Albums of the Library page: the covers of all albums or artists, or one open album."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.albums.album_view import OPEN, show_album, tile_of
+from musicsim.extensions.albums.catalogue import Album, find_albums, list_albums
+from musicsim.extensions.albums.request import SORT_KEYS, AlbumListRequest
+from musicsim.extensions.albums.tiles import Tile, show_tiles
+from musicsim.ui.base.keys import Key
+from musicsim.ui.base.openers import BY_STATE
+from musicsim.wording import count
+
+_PER_PAGE = 24
+_ALBUMS, _ARTISTS = "Albums", "Artists"
+_KIND: Key[str] = Key("albums_kind", lambda: _ALBUMS, "whether covers are those of albums or artists")
+_SEARCH: Key[str] = Key("albums_search", str, "words that albums or artists must contain", per_library=True)
+_SORT: Key[str] = Key("albums_sort", lambda: SORT_KEYS[0], "value by which albums are sorted")
+_PAGE: Key[int] = Key("albums_page", lambda: 1, "number of the shown page of covers", per_library=True)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Reading the albums…", hash_funcs=BY_STATE)
+def _find(snapshot: Snapshot, search: str, sort: str) -> list[Album]:
+    is_descending = sort in ("year", "songs", "minutes")
+    return find_albums(snapshot, AlbumListRequest(search=search, sort=sort, descending=is_descending))
+
+
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
+    """Draw the open album, or all covers."""
+    for album in list_albums(snapshot) if OPEN.get() is not None else ():
+        if album.id == OPEN.get():
+            show_album(snapshot, album)
+            return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.segmented_control(
+            "Covers of", (_ALBUMS, _ARTISTS), required=True, label_visibility="collapsed", on_change=_PAGE.set,
+            args=(1,), **_KIND.widget(),
+        )  # fmt: skip
+        st.text_input(
+            "Search albums", placeholder="Album or artist", label_visibility="collapsed", on_change=_PAGE.set, args=(1,),
+            **_SEARCH.widget(),
+        )  # fmt: skip
+        if _KIND.get() == _ALBUMS:
+            st.selectbox(
+                "Sort by", SORT_KEYS, label_visibility="collapsed", width=140, on_change=_PAGE.set, args=(1,),
+                format_func=lambda key: f"by {key}", **_SORT.widget(),
+            )  # fmt: skip
+    albums = _find(snapshot, _SEARCH.get(), _SORT.get() if _KIND.get() == _ALBUMS else "artist")
+    if not albums:
+        st.caption("No album matches. Albums come from the album tags of your files, or from folders without tags.")
+        return
+    tiles = [tile_of(album) for album in albums] if _KIND.get() == _ALBUMS else _artists(albums)
+    n_pages = -(-len(tiles) // _PER_PAGE)
+    _PAGE.set(min(_PAGE.get(), n_pages))
+    first = (_PAGE.get() - 1) * _PER_PAGE
+    st.caption(count(len(tiles), "album" if _KIND.get() == _ALBUMS else "artist"))
+    show_tiles(snapshot.library, tiles[first : first + _PER_PAGE], key="all")
+    if n_pages > 1:
+        st.pagination(n_pages, **_PAGE.widget())
+
+
+def _artists(albums: Sequence[Album]) -> list[Tile]:
+    """Return a tile per known artist; a click shows the artist's albums."""
+    by_artist: dict[str, list[Album]] = {}
+    for album in albums:
+        if album.by:
+            by_artist.setdefault(album.group, []).append(album)
+
+    def show(name: str) -> None:
+        _KIND.set(_ALBUMS)
+        _SEARCH.set(name)
+        _PAGE.set(1)
+
+    tiles = []
+    for own in by_artist.values():
+        facts = f"{count(len(own), 'album')} · {count(sum(len(album.song_ids) for album in own), 'song')}"
+        tiles.append(Tile(own[0].id, own[0].by, facts, partial(show, own[0].by)))
+    return tiles
