@@ -133,7 +133,9 @@ def songs(
 
 @router.get("/songs/{song_id}/similar")
 @visitor_may
-def similar(song_id: int, search: _Search, library: str | None = None, model: ModelQuery = None) -> list[dict[str, Any]]:
+def similar(
+    song_id: int, search: _Search, library: str | None = None, model: ModelQuery = None
+) -> list[dict[str, Any]]:
     """Find the songs that sound most like a song in the library; `like` and `unlike` adjust the query."""
     snapshot = snapshot_under(open_library(library), model)
     return _render_results(find_requested(snapshot, song_id, search))

@@ -29,8 +29,7 @@ SavedOption = Annotated[
 ]
 
 ExportOption = Annotated[
-    Path | None,
-    typer.Option("--export", "-o", help="Also save the playlist to a .m3u8, .pls, .xspf or .jspf file."),
+    Path | None, typer.Option("--export", "-o", help="Also save the playlist to a .m3u8, .pls, .xspf or .jspf file.")
 ]
 RelativeOption = Annotated[bool, typer.Option("--relative", help="Write paths relative to the exported file.")]
 

@@ -1,7 +1,6 @@
 """The command group ``musicsim albums``."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -34,20 +35,13 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         if album.id == OPEN.get():
             show_album(snapshot, album)
             return
+    # a new list starts with its first page
+    common: dict[str, Any] = {"label_visibility": "collapsed", "on_change": _PAGE.set, "args": (1,)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control(
-            "Covers of", (_ALBUMS, _ARTISTS), required=True, label_visibility="collapsed", on_change=_PAGE.set,
-            args=(1,), **_KIND.widget(),
-        )  # fmt: skip
-        st.text_input(
-            "Search albums", placeholder="Album or artist", label_visibility="collapsed", on_change=_PAGE.set, args=(1,),
-            **_SEARCH.widget(),
-        )  # fmt: skip
+        st.segmented_control("Covers of", (_ALBUMS, _ARTISTS), required=True, **_KIND.widget(), **common)
+        st.text_input("Search albums", placeholder="Album or artist", **_SEARCH.widget(), **common)
         if _KIND.get() == _ALBUMS:
-            st.selectbox(
-                "Sort by", SORT_KEYS, label_visibility="collapsed", width=140, on_change=_PAGE.set, args=(1,),
-                format_func=lambda key: f"by {key}", **_SORT.widget(),
-            )  # fmt: skip
+            st.selectbox("Sort by", SORT_KEYS, format_func="by {}".format, width=140, **_SORT.widget(), **common)
     albums = _find(snapshot, _SEARCH.get(), _SORT.get() if _KIND.get() == _ALBUMS else "artist")
     if not albums:
         st.caption("No album matches. Albums come from the album tags of your files, or from folders without tags.")

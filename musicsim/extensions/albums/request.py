@@ -12,7 +12,7 @@ MAX_ALBUMS = 100
 class AlbumListRequest:
     """Words that albums must contain, and their order."""
 
-    sort: str = option("name", "Sort albums by this value.", choices=SORT_KEYS)
+    sort: str = option("name", "Sort by name, artist, year, songs or minutes.", choices=SORT_KEYS)
     descending: bool = option(False, "Sort in descending order.")
     search: str = option("", "Words in the name of an album or its artist.", flags=("--search", "-s"))
 

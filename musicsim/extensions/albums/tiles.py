@@ -12,7 +12,9 @@ from musicsim.ui.components.song_list import cover_address
 _WIDTH = 150  # minimum width of a cover in pixels
 _MAX_NAME = 60  # characters
 _STYLE = """
-[class*="st-key-cover_"] button { flex-direction: column; align-items: stretch; height: auto; padding: 0 0 0.4rem; border: 0; }
+[class*="st-key-cover_"] button {
+  flex-direction: column; align-items: stretch; height: auto; padding: 0 0 0.4rem; border: 0;
+}
 [class*="st-key-cover_"] button::before {
   content: ""; width: 100%; aspect-ratio: 1; margin-bottom: 0.4rem; border-radius: 0.5rem;
   background: var(--st-secondary-background-color, #8882) center / cover no-repeat;
