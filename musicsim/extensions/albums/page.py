@@ -42,34 +42,40 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.text_input("Search albums", placeholder="Album or artist", **_SEARCH.widget(), **common)
         if _KIND.get() == _ALBUMS:
             st.selectbox("Sort by", SORT_KEYS, format_func="by {}".format, width=140, **_SORT.widget(), **common)
-    albums = _find(snapshot, _SEARCH.get(), _SORT.get() if _KIND.get() == _ALBUMS else "artist")
-    if not albums:
+    is_of_albums = _KIND.get() == _ALBUMS
+    albums = _find(snapshot, _SEARCH.get(), _SORT.get() if is_of_albums else "artist")
+    groups = [[album] for album in albums] if is_of_albums else _by_artist(albums)
+    if not groups:
         st.caption("No album matches. Albums come from the album tags of your files, or from folders without tags.")
         return
-    tiles = [tile_of(album) for album in albums] if _KIND.get() == _ALBUMS else _artists(albums)
-    n_pages = -(-len(tiles) // _PER_PAGE)
+    n_pages = -(-len(groups) // _PER_PAGE)
     _PAGE.set(min(_PAGE.get(), n_pages))
-    first = (_PAGE.get() - 1) * _PER_PAGE
-    st.caption(count(len(tiles), "album" if _KIND.get() == _ALBUMS else "artist"))
-    show_tiles(snapshot.library, tiles[first : first + _PER_PAGE], key="all")
+    shown = groups[(_PAGE.get() - 1) * _PER_PAGE : _PAGE.get() * _PER_PAGE]
+    st.caption(count(len(groups), "album" if is_of_albums else "artist"))
+    tiles = [tile_of(own[0]) if is_of_albums else _artist_tile(own) for own in shown]
+    show_tiles(snapshot.library, tiles, key="all")
     if n_pages > 1:
         st.pagination(n_pages, **_PAGE.widget())
 
 
-def _artists(albums: Sequence[Album]) -> list[Tile]:
-    """Return a tile per known artist; a click shows the artist's albums."""
-    by_artist: dict[str, list[Album]] = {}
+def _by_artist(albums: Sequence[Album]) -> list[list[Album]]:
+    """Return the albums of each known artist."""
+    groups: dict[str, list[Album]] = {}
     for album in albums:
         if album.by:
-            by_artist.setdefault(album.group, []).append(album)
+            groups.setdefault(album.group, []).append(album)
+    return list(groups.values())
 
-    def show(name: str) -> None:
-        _KIND.set(_ALBUMS)
-        _SEARCH.set(name)
-        _PAGE.set(1)
 
-    tiles = []
-    for own in by_artist.values():
-        facts = f"{count(len(own), 'album')} · {count(sum(len(album.song_ids) for album in own), 'song')}"
-        tiles.append(Tile(own[0].id, own[0].by, facts, partial(show, own[0].by)))
-    return tiles
+def _artist_tile(albums: Sequence[Album]) -> Tile:
+    """Return the tile of an artist; a click shows the artist's albums."""
+    name, n_songs = albums[0].by, sum(len(album.song_ids) for album in albums)
+    return Tile(
+        albums[0].id, name, f"{count(len(albums), 'album')} · {count(n_songs, 'song')}", partial(_show_artist, name)
+    )
+
+
+def _show_artist(name: str) -> None:
+    _KIND.set(_ALBUMS)
+    _SEARCH.set(name)
+    _PAGE.set(1)

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import player_plays, row_ids, show_tab, visit
+from tests.browser.actions import expect_rows, player_plays, show_tab, visit
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_album_is_opened_played_and_continued(page, address, split):
     page.get_by_role("button", name="Tones A").click()
     expect(page.get_by_role("heading", name="Tones A")).to_be_visible()
     expect(page.get_by_role("heading", name="Sonata")).to_be_visible()
-    assert row_ids(page) == split["Tones A"]
+    expect_rows(page, split["Tones A"])
     page.get_by_role("button", name="Play", exact=True).first.click()
     player_plays(page, split["Tones A"][0])
     similar = page.locator("[class*='st-key-cover_similar_'] button")

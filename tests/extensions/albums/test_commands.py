@@ -24,7 +24,8 @@ def ask(*arguments, library):
 def test_albums_are_listed_shown_and_compared(halves):
     albums = ask("list", "--sort", "artist", library=halves)
     assert [album["artist"] for album in albums] == sorted(2 * ["Artist clicks", "Artist noise", "Artist tones"])
-    (tones,) = ask("list", "--search", "tones a", library=halves)
+    tones, other = ask("list", "--search", "TONES artist", library=halves)
+    assert (tones["name"], other["name"]) == ("Tones A", "Tones B")
     shown = ask("show", tones["id"], library=halves)
     assert [one["song"]["track"] for one in shown["songs"]] == [1, 2]
     assert {one["work"] for one in shown["songs"]} == {None}
