@@ -74,7 +74,7 @@ def _show_songs(snapshot: Snapshot, songs: list[Song]) -> None:
     first = 0
     for work in group_works(songs):
         if work.title:
-            st.subheader(plain(work.title), anchor=False)
+            st.markdown(f"**{plain(work.title)}**")
         _show_work(snapshot, songs, work, first)
         first += len(work.songs)
 
@@ -92,6 +92,6 @@ def _show_similar(snapshot: Snapshot, album: Album) -> None:
     with st.spinner("Comparing albums…"):
         similar = find_similar_albums(snapshot, album, SimilarAlbumsRequest())
     if similar:
-        st.subheader("Similar albums", anchor=False)
+        st.header("Similar albums", anchor=False)
         tiles = [tile_of(one.album, one.album.by, f"similarity {one.similarity:.2f}") for one in similar]
         show_tiles(snapshot.library, tiles, key="similar")

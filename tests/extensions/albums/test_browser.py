@@ -35,7 +35,7 @@ def test_album_is_opened_played_and_continued(page, address, split):
     expect(covers).to_have_count(2)
     page.get_by_role("button", name="Tones A").click()
     expect(page.get_by_role("heading", name="Tones A")).to_be_visible()
-    expect(page.get_by_role("heading", name="Sonata")).to_be_visible()
+    expect(page.get_by_text("Sonata", exact=True)).to_be_visible()
     expect_rows(page, split["Tones A"])
     page.get_by_role("button", name="Play", exact=True).first.click()
     player_plays(page, split["Tones A"][0])
