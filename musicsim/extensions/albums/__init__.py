@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "albums": Command(
             "cli:group",
-            "List albums, find similar albums, and make playlists of whole albums (docs/listen/albums.md).",
+            "List albums, find similar albums, and generate playlists of whole albums (docs/listen/albums.md).",
             "Search and playlists",
         )
     },

@@ -95,7 +95,7 @@ def playlist(
     relative: RelativeOption = False,
     model: ModelOption = None,
 ) -> None:
-    """Make a playlist of whole albums, each in track order: an album, then the most similar one, and so on."""
+    """Generate a playlist of whole albums, each in track order: an album, then the most similar one, and so on."""
     check_export(export)
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)

@@ -37,13 +37,13 @@ def list_similar(
 
 
 @router.get("/albums/{album_id}/playlist")
-def make_playlist(
+def generate_playlist(
     album_id: int,
     request: Annotated[AlbumPlaylistRequest, Depends(read_query(AlbumPlaylistRequest))],
     library: str | None = None,
     model: ModelQuery = None,
 ) -> list[dict[str, Any]]:
-    """Make a playlist of whole albums: an album, then the most similar one, and so on."""
+    """Generate a playlist of whole albums: an album, then the most similar one, and so on."""
     snapshot = snapshot_under(open_library(library), model)
     steps = walk_albums(snapshot, find_album(snapshot, album_id), request)
     return [
