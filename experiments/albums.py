@@ -31,6 +31,7 @@ from musicsim.library import Library
 
 SIZES = (3, 5)
 MEAN = "mean vectors"
+CHOSEN = f"{MEAN}, adjusted"
 """The distance that the app uses."""
 
 Albums = list[tuple[str, Int64Array]]
@@ -127,8 +128,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     for part, deals in parts.items():
         found = _rows(part, X, deals, settings.seed)
         best = max(float(row["mean"]) for row in found)
-        ours = next(float(row["mean"]) for row in found if row["distance"] == MEAN)
-        claims.append(at_least(f"{part}: P@1 of the mean vectors, less that of the best distance", ours - best, -0.05))
+        ours = next(float(row["mean"]) for row in found if row["distance"] == CHOSEN)
+        claims.append(at_least(f"{part}: P@1 of the adjusted mean vectors, less that of the best", ours - best, -0.05))
         rows += [{key: value for key, value in row.items() if key != "mean"} for row in found]
         progress(part)
     return rows, claims

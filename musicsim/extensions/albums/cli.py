@@ -20,6 +20,8 @@ _Album = Annotated[
     str, typer.Argument(help="Id of an album, as shown by `musicsim albums list`, or its name.", metavar="ALBUM")
 ]
 
+_COLUMNS = ("id", "album", "artist", "year", "songs", "length")
+
 group = typer.Typer(no_args_is_help=True)
 
 
@@ -29,9 +31,6 @@ def _facts(album: Album) -> tuple[Any, ...]:
 
 def _steps(found: Sequence[SimilarAlbum]) -> list[tuple[Any, ...]]:
     return [(number, *_facts(one.album), f"{one.similarity:.3f}") for number, one in enumerate(found, 1)]
-
-
-_COLUMNS = ("id", "album", "artist", "year", "songs", "length")
 
 
 @group.command("list")

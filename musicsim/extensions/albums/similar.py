@@ -54,12 +54,10 @@ class AlbumSpace:
 
     def distances_from(self, place: int) -> Float64Array:
         """Return the distances from one album to all, after the library's hub reduction."""
-        mean = self._means[place]
-        distances: Float64Array = np.linalg.norm(self._means - mean, axis=1).astype(np.float64)
+        distances: Float64Array = np.linalg.norm(self._means - self._means[place], axis=1).astype(np.float64)
         if not self._reduces_hubs:
             return distances
-        own_mean, own_deviation = self._proximity.moments(mean[None])
-        moments = own_mean[0], own_deviation[0]
+        moments = self._proximity.mean_[place], self._proximity.std_[place]
         return self._proximity.rescore(distances, np.arange(len(distances)), moments)
 
     def nearest(self, place: int) -> Iterator[tuple[int, float]]:
@@ -100,22 +98,19 @@ def walk_albums(snapshot: Snapshot, album: Album, request: AlbumPlaylistRequest)
     The similarity of each album is that to the album before it. The walk is shorter if no more albums qualify.
     """
     space = album_space(snapshot)
-    place, similarity = space.place_of(album), 1.0
-    steps, seen, n_by = list[SimilarAlbum](), {place}, Counter[str]()
-    while True:
-        current = space.albums[place]
-        steps.append(SimilarAlbum(current, similarity))
-        n_by[current.group] += 1
-        if len(steps) == request.length:
-            return steps
-        full = {group for group, n in n_by.items() if request.per_artist and n >= request.per_artist}
-        following = (
-            (other, distance)
-            for other, distance in space.nearest(place)
-            if other not in seen and space.albums[other].group not in full
-        )
-        place, distance = next(following, (-1, 0.0))
-        if place < 0:
-            return steps
+    place = space.place_of(album)
+    steps, seen, n_by = [SimilarAlbum(album, 1.0)], {place}, Counter([album.group])
+
+    def may_follow(other: int) -> bool:
+        is_full = request.per_artist and n_by[space.albums[other].group] >= request.per_artist
+        return other not in seen and not is_full
+
+    while len(steps) < request.length:
+        step = next((step for step in space.nearest(place) if may_follow(step[0])), None)
+        if step is None:
+            break
+        place, distance = step
         seen.add(place)
-        similarity = float(kernels.ppk_similarity(distance))
+        n_by[space.albums[place].group] += 1
+        steps.append(SimilarAlbum(space.albums[place], float(kernels.ppk_similarity(distance))))
+    return steps
