@@ -18,6 +18,8 @@ from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components.listening import follow, play_songs
 from musicsim.ui.components.song_list import Action, row_of, show_cover, song_list
 from musicsim.ui.listen.seed import MAX_EXAMPLES, start_song
+from musicsim.ui.playlist.draft import PlaylistDraft, present_ids
+from musicsim.ui.playlist.request_form import open_draft
 from musicsim.wording import clock, count
 
 OPEN: Key[int | None] = Key("albums_open", lambda: None, "id of the open album", per_library=True)
@@ -49,25 +51,25 @@ def show_album(snapshot: Snapshot, album: Album) -> None:
 
 
 def _show_actions(snapshot: Snapshot, album: Album, songs: list[Song]) -> None:
-    ids = [song.id for song in songs if snapshot.rows_of([song.id])[0] >= 0][:MAX_EXAMPLES]
+    ids = present_ids(snapshot, [song.id for song in songs])[:MAX_EXAMPLES]
     off = off_if(not ids, "These songs have not been compared yet.")
     with st.container(horizontal=True):
         st.button(
             "Play", icon=":material/play_arrow:", type="primary", on_click=play_songs, args=(snapshot.library, songs),
             key="album_play",
         )  # fmt: skip
-        st.button(
-            "Play similar albums", icon=":material/album:", on_click=_play_similar, args=(snapshot, album),
-            key="album_walk", **off | {"help": off["help"] or "This album and four others, each from start to end."},
-        )  # fmt: skip
         if st.button("More like this album", icon=":material/graph_3:", key="album_more", **off):
             start_song(snapshot, ids[0], others=ids[1:])
             st.switch_page(PAGES["listen"])
+        if st.button("Playlist of similar albums", icon=":material/queue_music:", key="album_walk", **off):
+            open_draft(snapshot, _draft(snapshot, album))
+            st.switch_page(PAGES["playlist"])
 
 
-def _play_similar(snapshot: Snapshot, album: Album) -> None:
+def _draft(snapshot: Snapshot, album: Album) -> PlaylistDraft:
+    """Return a playlist of this album and similar ones, each in track order."""
     steps = walk_albums(snapshot, album, AlbumPlaylistRequest())
-    play_songs(snapshot.library, [song for step in steps for song in songs_of(snapshot, step.album)])
+    return PlaylistDraft(tuple(song.id for step in steps for song in songs_of(snapshot, step.album)))
 
 
 def _show_songs(snapshot: Snapshot, songs: list[Song]) -> None:

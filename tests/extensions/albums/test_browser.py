@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import expect_rows, player_plays, show_tab, visit
+from tests.browser.actions import expect_rows, player_plays, row_ids, rows, show_tab, switch, visit
 
 
 @pytest.fixture
@@ -41,8 +41,11 @@ def test_album_is_opened_played_and_continued(page, address, split):
     player_plays(page, split["Tones A"][0])
     similar = page.locator("[class*='st-key-cover_similar_'] button")
     expect(similar.first).to_have_text("Tones B")
-    page.get_by_role("button", name="Play similar albums").click()
-    expect(page.get_by_test_id("player")).to_have_attribute("data-queue-length", "6")
+    page.get_by_role("button", name="Playlist of similar albums").click()
+    expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
+    expect(rows(page)).to_have_count(6)
+    assert row_ids(page)[:2] == split["Tones A"]
+    switch(page, "library")
     similar.first.click()
     expect(page.get_by_role("heading", name="Tones B")).to_be_visible()
     page.get_by_role("button", name="More like this album").click()
