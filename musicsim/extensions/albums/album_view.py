@@ -27,7 +27,7 @@ OPEN: Key[int | None] = Key("albums_open", lambda: None, "id of the open album",
 
 def tile_of(album: Album, *facts: str) -> Tile:
     """Return an album's tile, with its artist and year, or the given facts; a click opens the album."""
-    shown = facts or (album.by, str(album.year or ""))
+    shown = facts or (album.by or count(len(album.song_ids), "song"), str(album.year or ""))
     return Tile(album.id, album.name, " · ".join(filter(None, shown)), partial(OPEN.set, album.id))
 
 
