@@ -1,8 +1,9 @@
 """Albums: how often is the most similar album by the same composer, by three distances between albums?
 
-P@1 and P@5 are the shares of albums by the same composer among the nearest and the five nearest, for composers with
-two or more albums, with 95 % intervals over these composers. P@5 cannot reach 1 for composers with few albums. Chance
-is the share among all other albums. "adjusted" means mutual proximity of the distances between albums.
+P@1 and P@5 are the shares of albums by the same composer among the nearest and the five nearest. Queries are by
+composers with two or more albums; the 95 % intervals are over these composers. P@5 cannot reach 1 for composers with
+few albums. Chance is the share among all other albums. "adjusted" means mutual proximity of the distances between
+albums.
 
 "by tags": the albums of the library, whose composer made more than half of the pieces. They share their production,
 too. "dealt": the pieces of each composer are dealt at random into albums of three or five.
