@@ -28,6 +28,7 @@ from musicsim.explorer.requests.options import options_of  # noqa: E402
 from musicsim.explorer.requests.playlist import PlaylistRequest  # noqa: E402
 from musicsim.explorer.requests.search import ListRequest, SearchRequest  # noqa: E402
 from musicsim.explorer.requests.training import TrainingRequest  # noqa: E402
+from musicsim.extensions.albums.rendering import render_album  # noqa: E402
 
 FOLDER = ROOT / "docs" / "connect"
 
@@ -95,6 +96,7 @@ _CHOICES = {
 
 # Parameters that the schema does not describe.
 _PARAMETERS = {
+    "album_id": "Id of the album.",
     "job_id": "Id of the job.",
     "library": "Name of a library; by default, the first one of `GET /api/libraries`.",
     "limit": "Maximum number of songs.",
@@ -111,6 +113,10 @@ _ANSWERS = {
     "GET /api/similar": "a list of [results](#results), best first",
     "POST /api/similar": "a list of [results](#results), best first",
     "GET /api/playlist": "a list of [songs](#songs) in order, each with `reason`, which is null if it is not known",
+    "GET /api/albums": "a list of [albums](#albums)",
+    "GET /api/albums/{album_id}/similar": "a list of [albums](#albums), each with `similarity`, from 0 to 1",
+    "GET /api/albums/{album_id}/playlist": "a list of [albums](#albums) in order, each with its `similarity` to the "
+    "album before it; their `songs` are [songs](#songs) in track order",
 }
 _STATUSES = {"413": "the file is too large", "422": "a parameter is invalid", "503": "too many files are waiting"}
 _FIELDS = {
@@ -134,6 +140,14 @@ _FIELDS = {
         "rank": "1 for the best result.",
         "similarity": "From 0 to 1; null if the query consists of words alone.",
         "reason": "Properties that the song shares with the query; may be empty.",
+    },
+    "Albums": {
+        "id": "Number of the album: the lowest number of its songs.",
+        "name": "Name, from the album tag or the folder.",
+        "year": "The most frequent year of its songs; null if unknown.",
+        "duration_s": "Length in seconds.",
+        "artist": "Album artist, or the artist of all songs; empty if unknown.",
+        "songs": "Numbers of its songs.",
     },
     "Models": {
         "name": "Name.",
@@ -389,7 +403,7 @@ def describe_value(schema: Mapping[str, Any]) -> str:
 def describe_answers() -> str:
     """Return the sections about the objects in answers."""
     song, model = render_song(_Named()), render_model(_Named(), {})
-    objects = {"Songs": song, "Results": render_result(1, None, ""), "Models": model}
+    objects = {"Songs": song, "Results": render_result(1, None, ""), "Albums": render_album(_Named()), "Models": model}
     fields = {title: dict.fromkeys(example) for title, example in objects.items()}
     fields["Models"]["settings"] = None  # only the owner gets it
     fields["Jobs"] = dict.fromkeys(_FIELDS["Jobs"])

@@ -119,7 +119,7 @@ def _options(name: str, *, full: bool) -> list[str]:
     options = ["--full"] if full else []
     if full and "has_parts=True" in _source(name):
         options.append("--resume")
-    if name == "several_examples" and (CACHE / "library").is_dir():  # built by experiments.real_music
+    if name in ("albums", "several_examples") and (CACHE / "library").is_dir():  # built by experiments.real_music
         options += ["--library", str(CACHE / "library")]
     return options
 

@@ -1,4 +1,8 @@
-"""The HTTP interface for other programs, documented at ``/api/docs``."""
+"""The HTTP interface for other programs, documented at ``/api/docs``.
+
+The hook ``http_router`` is a ``fastapi.APIRouter`` with more routes. Only the owner may use them, except endpoints
+marked with :func:`musicsim.public.visitor_may`.
+"""
 
 import inspect
 import os
@@ -31,6 +35,7 @@ from musicsim.explorer.search.query import Hit, make_example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, decode_upload, max_mb
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
+from musicsim.hooks import load_hooks
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
@@ -44,14 +49,14 @@ _MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15
 _UPLOAD_NAME = "the uploaded file"  # name of an upload in messages
 _MAX_UNWRITTEN = 1 << 20  # bytes; chunks are 64 kB, and a thread call per chunk would take longer than writing it
-_Model = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
+ModelQuery = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
     return [render_song(hit.song) | render_result(rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
 
 
-def _read_query(request: type[T]) -> Callable[..., T]:
+def read_query(request: type[T]) -> Callable[..., T]:
     """Return a FastAPI dependency that builds a request of this class from the query string."""
 
     def read(**values: Any) -> T:
@@ -75,7 +80,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=query, annotation=option.annotation)
 
 
-_Search = Annotated[SearchRequest, Depends(_read_query(SearchRequest))]
+_Search = Annotated[SearchRequest, Depends(read_query(SearchRequest))]
 router = APIRouter()
 
 
@@ -100,7 +105,7 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
 
 @router.post("/models", status_code=202)
 def train(
-    request: Annotated[TrainingRequest, Depends(_read_query(TrainingRequest))], library: str | None = None
+    request: Annotated[TrainingRequest, Depends(read_query(TrainingRequest))], library: str | None = None
 ) -> dict[str, Any]:
     """Start a training job. The response contains the model's name and the job's id; see `/jobs/{job}` for progress."""
     opened = open_library(library)
@@ -128,7 +133,9 @@ def songs(
 
 @router.get("/songs/{song_id}/similar")
 @visitor_may
-def similar(song_id: int, search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
+def similar(
+    song_id: int, search: _Search, library: str | None = None, model: ModelQuery = None
+) -> list[dict[str, Any]]:
     """Find the songs that sound most like a song in the library; `like` and `unlike` adjust the query."""
     snapshot = snapshot_under(open_library(library), model)
     return _render_results(find_requested(snapshot, song_id, search))
@@ -136,7 +143,7 @@ def similar(song_id: int, search: _Search, library: str | None = None, model: _M
 
 @router.get("/similar")
 @visitor_may
-def similar_to_several(search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
+def similar_to_several(search: _Search, library: str | None = None, model: ModelQuery = None) -> list[dict[str, Any]]:
     """Find songs that are similar to several songs (repeat `like`) but not to others (`unlike`).
 
     With `words` alone, the results are the songs that match the words, without similarities.
@@ -161,7 +168,7 @@ async def similar_to_file(
     response: Response,
     search: _Search,
     library: str | None = None,
-    model: _Model = None,
+    model: ModelQuery = None,
     minutes: Annotated[
         float, Query(gt=0, le=MAX_MINUTES, description="number of minutes to analyze, from the start of the file")
     ] = MINUTES,
@@ -233,9 +240,9 @@ async def _write_body(request: Request, path: pathlib.Path) -> None:
 @router.get("/playlist")
 @visitor_may
 def playlist(
-    request: Annotated[PlaylistRequest, Depends(_read_query(PlaylistRequest))],
+    request: Annotated[PlaylistRequest, Depends(read_query(PlaylistRequest))],
     library: str | None = None,
-    model: _Model = None,
+    model: ModelQuery = None,
 ) -> list[dict[str, Any]]:
     """Generate a playlist through `through` and near `like`, with a reason for each transition (null if unknown)."""
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
@@ -260,5 +267,6 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _show_error)
     api.add_exception_handler(_Refusal, _show_refusal)
     api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
-    api.include_router(APIRouter(routes=filter_routes(router.routes)))
+    for one in (router, *load_hooks("http_router")):
+        api.include_router(APIRouter(routes=filter_routes(one.routes)))
     return api

@@ -28,6 +28,11 @@ SavedOption = Annotated[
     ),
 ]
 
+ExportOption = Annotated[
+    Path | None, typer.Option("--export", "-o", help="Also save the playlist to a .m3u8, .pls, .xspf or .jspf file.")
+]
+RelativeOption = Annotated[bool, typer.Option("--relative", help="Write paths relative to the exported file.")]
+
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
@@ -57,22 +62,18 @@ def playlist(
     request: PlaylistRequest,
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    export: Annotated[
-        Path | None,
-        typer.Option("--export", "-o", help="Also save the playlist to a .m3u8, .pls, .xspf or .jspf file."),
-    ] = None,
-    relative: Annotated[bool, typer.Option("--relative", help="Write paths relative to the exported file.")] = False,
+    export: ExportOption = None,
+    relative: RelativeOption = False,
     model: ModelOption = None,
 ) -> None:
-    if export and export.suffix.lower().lstrip(".") not in FORMATS:
-        raise LibraryError(f"{export}: use a file name that ends in {', '.join('.' + name for name in FORMATS)}.")
+    check_export(export)
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
         generated = Walk(snapshot_under(lib, model)).generate(request, seed)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
     if export:
-        notes += _write(generated.songs, export, is_relative=relative)
+        notes += export_playlist(generated.songs, export, is_relative=relative)
     files = {"file": export, **{output.name: output.target for output in outputs}}
     _show(generated, seed, notes, as_json=as_json, files=files)
 
@@ -93,7 +94,14 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
     return PlaylistSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
-def _write(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
+def check_export(target: Path | None) -> None:
+    """Raise LibraryError if the file name does not end in a playlist format."""
+    if target and target.suffix.lower().lstrip(".") not in FORMATS:
+        raise LibraryError(f"{target}: use a file name that ends in {', '.join('.' + name for name in FORMATS)}.")
+
+
+def export_playlist(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
+    """Write songs to a playlist file; return a note for each song whose file is missing."""
     path = target.expanduser().absolute()
     render = FORMATS[path.suffix.lower().lstrip(".")]
     content = render(target.stem, songs, relative_to=path.parent if is_relative else None)

@@ -1,0 +1,16 @@
+"""The album as a unit: lists of albums, similar albums, and playlists whose steps are albums."""
+
+from musicsim.hooks import Command, Extension, Section
+
+EXTENSION = Extension(
+    name="albums",
+    commands={
+        "albums": Command(
+            "cli:group",
+            "List albums, find similar albums, and generate playlists of whole albums (docs/listen/albums.md).",
+            "Search and playlists",
+        )
+    },
+    sections=(Section("library", "page:draw", title="Albums", tab="albums", place=15),),
+    hooks={"http_router": "http:router"},
+)

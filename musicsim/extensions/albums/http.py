@@ -1,0 +1,52 @@
+"""Requests about albums over HTTP."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+
+from musicsim.api.http import ModelQuery, read_query
+from musicsim.explorer.libraries import open_library
+from musicsim.explorer.rendering import render_song
+from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
+from musicsim.extensions.albums.catalogue import find_album, find_albums, songs_of
+from musicsim.extensions.albums.rendering import render_album, render_similar
+from musicsim.extensions.albums.request import AlbumListRequest, AlbumPlaylistRequest, SimilarAlbumsRequest
+from musicsim.extensions.albums.similar import find_similar_albums, walk_albums
+
+router = APIRouter()
+
+
+@router.get("/albums")
+def list_albums(
+    request: Annotated[AlbumListRequest, Depends(read_query(AlbumListRequest))], library: str | None = None
+) -> list[dict[str, Any]]:
+    """List the albums of a library."""
+    return [render_album(album) for album in find_albums(take_snapshot(open_library(library)), request)]
+
+
+@router.get("/albums/{album_id}/similar")
+def list_similar(
+    album_id: int,
+    request: Annotated[SimilarAlbumsRequest, Depends(read_query(SimilarAlbumsRequest))],
+    library: str | None = None,
+    model: ModelQuery = None,
+) -> list[dict[str, Any]]:
+    """Find the albums that sound most like an album."""
+    snapshot = snapshot_under(open_library(library), model)
+    return [render_similar(one) for one in find_similar_albums(snapshot, find_album(snapshot, album_id), request)]
+
+
+@router.get("/albums/{album_id}/playlist")
+def generate_playlist(
+    album_id: int,
+    request: Annotated[AlbumPlaylistRequest, Depends(read_query(AlbumPlaylistRequest))],
+    library: str | None = None,
+    model: ModelQuery = None,
+) -> list[dict[str, Any]]:
+    """Generate a playlist of whole albums: an album, then the most similar one, and so on."""
+    snapshot = snapshot_under(open_library(library), model)
+    steps = walk_albums(snapshot, find_album(snapshot, album_id), request)
+    return [
+        render_similar(step) | {"songs": [render_song(song) for song in songs_of(snapshot, step.album)]}
+        for step in steps
+    ]
