@@ -49,9 +49,7 @@ def find_beats(samples: Float32Array, rate: int, tempo: float | None = None) -> 
     if len(sound) < _WINDOW or not sound.any():
         return None
     strength = librosa.onset.onset_strength(y=sound, sr=_RATE, hop_length=_HOP, n_fft=_WINDOW, aggregate=np.median)
-    _, frames = librosa.beat.beat_track(
-        onset_envelope=strength, sr=_RATE, hop_length=_HOP, bpm=tempo, trim=False
-    )
+    _, frames = librosa.beat.beat_track(onset_envelope=strength, sr=_RATE, hop_length=_HOP, bpm=tempo, trim=False)
     if len(frames) < _MIN_BEATS:
         return None
     grid = _fit_grid(frames * (_HOP / _RATE))
@@ -72,10 +70,15 @@ def _fit_grid(times: Float64Array) -> BeatGrid | None:
     """Fit a grid to beats, which may skip some of its points; return None if too many beats are far from it."""
     gaps = np.diff(times)
     counts = np.concatenate([[0.0], np.cumsum(np.round(gaps / np.median(gaps)))])
-    is_near = np.ones(len(times), bool)
-    for _ in range(2):  # the second fit ignores irregular beats
-        period, first = np.polyfit(counts[is_near], times[is_near], 1)
-        is_near = np.abs(first + period * counts - times) <= _REGULAR_S
-        if is_near.mean() < _MIN_REGULAR:
-            return None
+    later, earlier = np.tril_indices(len(times), -1)
+    # the median slope of all pairs ignores irregular beats, which are frequent at both ends
+    period = np.median((times[later] - times[earlier]) / np.maximum(counts[later] - counts[earlier], 1.0))
+    is_near = np.abs(_center(times - period * counts)) <= _REGULAR_S
+    if is_near.mean() < _MIN_REGULAR:
+        return None
+    period, first = np.polyfit(counts[is_near], times[is_near], 1)
     return BeatGrid(float(first), float(period))
+
+
+def _center(values: Float64Array) -> Float64Array:
+    return values - np.median(values)

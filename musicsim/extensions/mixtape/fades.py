@@ -140,9 +140,7 @@ def _plan_beats(last: Excerpt, excerpt: Excerpt, rate: int, n_beats: int) -> _Jo
         return f"the tempos {leaving.tempo:.0f} and {arriving.tempo:.0f} beats/min are too different"
     end_s, start_s = leaving.beat_before(tail.shape[1] / rate), arriving.beat_after(0.0)
     half_s, other_half_s = (part.samples.shape[1] / rate / 2 for part in (last, excerpt))
-    room = min(
-        (half_s - (tail.shape[1] / rate - end_s)) / leaving.period_s, (other_half_s - start_s) / arriving_s
-    )
+    room = min((half_s - (tail.shape[1] / rate - end_s)) / leaving.period_s, (other_half_s - start_s) / arriving_s)
     while _MIN_BEATS <= n_beats > room:
         n_beats //= 2
     if n_beats < _MIN_BEATS:
