@@ -8,21 +8,7 @@ from musicsim.extensions.mixtape.beats import find_beats
 from musicsim.extensions.mixtape.mixtape import render_mix
 from musicsim.extensions.mixtape.request import MixRequest
 from musicsim.library.db import schema
-
-RATE = 44_100
-LEFT, RIGHT = 0, 1
-
-
-def loop(tempo, seconds, *, channel, offset_s=0.3, seed=0):
-    """Return a drum loop on one channel: a low thump with noise on every beat."""
-    rng = np.random.default_rng(seed)
-    t = np.arange(round(0.08 * RATE)) / RATE
-    thump = 0.6 * np.sin(2 * np.pi * 90 * t) * np.exp(-t / 0.02)
-    y = np.zeros((round(seconds * RATE) + len(t), 2), np.float32)
-    for at_s in np.arange(offset_s, seconds, 60 / tempo):
-        start = round(at_s * RATE)
-        y[start : start + len(t), channel] += thump + 0.2 * rng.standard_normal(len(t)) * np.exp(-t / 2e-3)
-    return y[: round(seconds * RATE)]
+from tests.extensions.mixtape.loops import LEFT, RATE, RIGHT, loop
 
 
 def noise(seconds):
@@ -97,8 +83,8 @@ def test_beats_coincide_during_fade(store, mixable, tmp_path, tempo, other):
     leaving, arriving = (find_thumps(y[:, channel], *middle) for channel in (LEFT, RIGHT))
     assert len(leaving) >= 6
     away = np.abs(leaving[:, None] - arriving).min(axis=1)
-    assert np.median(away) < 0.015
-    assert away.max() < 0.025
+    assert np.median(away) < 0.025
+    assert away.max() < 0.035  # more would be heard as two beats
 
     # before and after the fade, the songs have their own tempo and order
     before = find_thumps(y[:, LEFT], 2, 8)

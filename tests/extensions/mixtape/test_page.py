@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from musicsim.library.db import schema
 from tests.pages.actions import run_until
 from tests.pages.test_playlist import open_page, press, select
 
@@ -23,3 +24,25 @@ def test_mix_is_created_in_background(full):
     assert soundfile.info(path).duration == pytest.approx(7.0, abs=0.2)
     assert np.abs(soundfile.read(path)[0]).max() > 0.1
     assert any(b.proto.label == "Download the mix" for b in app.get("download_button"))
+
+
+@pytest.mark.long
+def test_mix_in_different_order_changes_playlist_on_request_only(full):
+    app = open_page()
+    app.number_input(key="playlist_length").set_value(3).run()
+    press(app, "playlist_draw")
+    first, second, third = app.session_state["playlist"].song_ids
+    with full.write() as connection:
+        for song_id, tempo in ((first, 100.0), (second, 140.0), (third, 101.0)):
+            row = schema.songs.c.id == song_id
+            connection.execute(schema.songs.update().where(row).values(tempo=tempo, key="C", mode="major"))
+    for name, value in (("seconds", 5), ("fade", 1), ("format", ".wav"), ("reorder", True)):
+        select(app, f"playlist_mix_{name}", value)
+    press(app, "playlist_mix_it")
+    run_until(app, lambda: any(b.key == "playlist_mix_order" for b in app.button))
+    assert app.session_state["playlist"].song_ids == (first, second, third)
+    press(app, "playlist_mix_order")
+    assert app.session_state["playlist"].song_ids == (first, third, second)
+    assert not any(b.key == "playlist_mix_order" for b in app.button)
+    press(app, "playlist_undo")
+    assert app.session_state["playlist"].song_ids == (first, second, third)
