@@ -133,10 +133,14 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
+    plain = {row["material"]: row["coincide"] for row in rows if not row["on the beat"]}
     for row in rows:
-        if row["coincide, on the beat"] is not None:
-            goal = 0.9 if row["material"] == "drum loops" else 0.6
-            yield at_least(f"beats coincide, {row['material']}, {row['way']}", row["coincide, on the beat"], goal)
+        name = f"{row['material']}, {row['way']}"
+        if row["on the beat"] and row["material"] == "drum loops":
+            yield at_least(f"share of fades that coincide, {name}", row["coincide"], 0.9)
+        elif row["on the beat"]:
+            gain = row["coincide"] - plain[row["material"]]
+            yield at_least(f"share of fades that coincide, minus that of plain crossfades, {name}", gain, 0.25)
 
 
 if __name__ == "__main__":
