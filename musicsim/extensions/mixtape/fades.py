@@ -2,7 +2,7 @@
 
 A fade on the beat lasts a whole number of beats. It ends on the last beat of the earlier song, and begins on the first
 beat of the later one. Both parts are stretched to the mean of the two tempos (the geometric mean), so each changes by
-at most 4 %.
+at most 4 %. If the tempos are so similar that the beats coincide anyway, nothing is stretched.
 """
 
 import math
@@ -18,6 +18,9 @@ from musicsim.extensions.mixtape.excerpts import Excerpt
 
 _SEARCHED_S = 20.0  # length of the parts in which beats are searched
 _MIN_BEATS = 4
+_UNHEARD_S = (
+    0.02  # if beats drift apart by less than this during a fade, nothing is stretched, because this blurs drums
+)
 _BLEND_S = 0.01  # a stretched part does not begin exactly as the original one, so this time joins them
 
 
@@ -145,14 +148,13 @@ def _plan_beats(last: Excerpt, excerpt: Excerpt, rate: int, n_beats: int) -> _Jo
         n_beats //= 2
     if n_beats < _MIN_BEATS:
         return f"a song is too short for {_MIN_BEATS} beats"
-    end_s += (last.samples.shape[1] - tail.shape[1]) / rate
-    length_s = n_beats * math.sqrt(leaving.period_s * arriving_s)
-    return _Join(
-        (round((end_s - n_beats * leaving.period_s) * rate), round(end_s * rate)),
-        (round(start_s * rate), round((start_s + n_beats * arriving_s) * rate)),
-        round(length_s * rate),
-        n_beats,
-    )
+    end = round((end_s - tail.shape[1] / rate) * rate) + last.samples.shape[1]
+    start = round(start_s * rate)
+    n_out, n_in = (round(n_beats * period_s * rate) for period_s in (leaving.period_s, arriving_s))
+    n = round(math.sqrt(n_out * n_in))
+    if abs(n_out - n_in) <= _UNHEARD_S * rate:
+        n_out = n_in = n
+    return _Join((end - n_out, end), (start, start + n_in), n, n_beats)
 
 
 def fold_period(grid: BeatGrid, other: BeatGrid) -> float:

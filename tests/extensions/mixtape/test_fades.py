@@ -108,6 +108,20 @@ def test_fade_states_parts_of_both_songs(store, mixable, tmp_path):
     assert len(y) == round(mix.duration_s * RATE)
 
 
+def test_songs_of_same_tempo_are_not_stretched(store, mixable, tmp_path):
+    sounds = [loop(120, 24, channel=LEFT), loop(120, 24, channel=RIGHT, offset_s=0.71, seed=1)]
+    mix, y = render(store, mixable(*sounds), tmp_path, whole=True, beats=16)
+    (fade,) = mix.fades
+    assert fade.n_beats == 16
+    for channel, part in ((LEFT, fade.out_s), (RIGHT, fade.in_s)):
+        assert part[1] - part[0] == pytest.approx(fade.duration_s, abs=1 / RATE)
+        original = sounds[channel][round(part[0] * RATE) :][: round(fade.duration_s * RATE), channel]
+        rendered = y[round(fade.start_s * RATE) :][: len(original), channel]
+        gain = np.sin(np.pi / 2 * np.arange(len(original)) / len(original))
+        faded = original * (gain if channel == RIGHT else gain[::-1])
+        assert np.corrcoef(faded, rendered)[0, 1] > 0.999
+
+
 def test_later_song_continues_seamlessly_after_fade(store, mixable, tmp_path):
     """A tone over the beats has the same level and phase in the stretched part and after it."""
     t = np.arange(24 * RATE) / RATE
