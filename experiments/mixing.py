@@ -1,12 +1,12 @@
 """Fades on the beat: do the beats of two songs coincide in a mix, next to plain crossfades?
 
-- drum loops: kick, snare and hat of the demo collection's kits, with random tempos and starts; the second tempo is
+- drum loops: kick, snare and hat of the demo collection's kits, with random tempos and starts. The second tempo is
   within 7 % of the first one, or of its half or double.
 - demo: composed songs with a beat. Their beats are known, and off-beats, swing and pauses make them hard to find. Pairs
   are those whose true tempos are within 7 %, or within 7 % of half or double.
 
-A fade coincides if the median distance between true beats is at most 35 ms: each beat of the slower song is compared
-with the nearest beat of the faster one, during the fade and at the tempo of the fade. With a plain crossfade, this
+A fade coincides if the median distance between true beats is at most 35 ms. Each beat of the slower song is compared
+with the nearest beat of the faster one, during the fade and at its tempo. With a plain crossfade, this
 happens by chance. *On the beat* is the share of fades for which both grids of beats were found; the others are
 crossfades, too.
 """

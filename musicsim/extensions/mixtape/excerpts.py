@@ -18,7 +18,7 @@ _RMS = 0.1  # target level of an excerpt, -20 dB, which leaves headroom for most
 # Maximum peak of an excerpt. In a crossfade, two peaks add up to at most 0.85 (sqrt(2) * 0.6); codecs may overshoot.
 _PEAK = 0.6
 _MAX_GAIN = 8.0  # maximum gain, 18 dB; an excerpt that needs more is noise or intentionally quiet
-_SILENCE = 0.01  # maximum level of silence relative to the loudest moment, -40 dB: fades to it are not heard in a mix
+_SILENCE = 0.01  # maximum level of silence relative to the loudest moment, -40 dB, which other songs mask in a fade
 _MOMENT_S = 0.1
 
 

@@ -1,4 +1,4 @@
-"""Drum loops with known beats, on one of two channels, so that both songs of a fade can be told apart."""
+"""Drum loops with known beats, on one of two channels, which separates the songs of a fade."""
 
 import numpy as np
 
