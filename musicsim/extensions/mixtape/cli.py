@@ -44,21 +44,20 @@ def add_mix_option(
         request = MixRequest(seconds=mix_seconds, whole=whole, crossfade_s=crossfade_s, beats=beats, reorder=mix_order)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    sheet = mix.with_suffix(".cue") if mix and cue else None
+    sheet = mix.expanduser().absolute().with_suffix(".cue") if mix and cue else None
 
     def render(library: Library, songs: Sequence[Song]) -> list[str]:
         if mix is None:
             return []
         target = mix.expanduser().absolute()
         rendered = render_mix(library, songs, target, request)
-        if cue:
-            with atomic_path(target.with_suffix(".cue")) as temporary:
+        if sheet is not None:
+            with atomic_path(sheet) as temporary:
                 temporary.write_text(write_cue(rendered, target.name, target.stem), encoding="utf-8", newline="")
         return _describe(rendered, request)
 
     note_output(values["context"], OutputFile("mix", mix, render))
-    if cue:
-        note_output(values["context"], OutputFile("cue", sheet, lambda _library, _songs: []))
+    note_output(values["context"], OutputFile("cue", sheet, lambda _library, _songs: []))  # written with the mix
     command(**values)
 
 

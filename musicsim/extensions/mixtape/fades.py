@@ -18,9 +18,7 @@ from musicsim.extensions.mixtape.excerpts import Excerpt
 
 _SEARCHED_S = 20.0  # length of the parts in which beats are searched
 _MIN_BEATS = 4
-_UNHEARD_S = (
-    0.02  # if beats drift apart by less than this during a fade, nothing is stretched, because this blurs drums
-)
+_UNHEARD_S = 0.02  # beats that drift apart by at most this during a fade are not stretched, which would blur drums
 _BLEND_S = 0.01  # a stretched part does not begin exactly as the original one, so this time joins them
 
 
@@ -138,7 +136,7 @@ def _plan_beats(last: Excerpt, excerpt: Excerpt, rate: int, n_beats: int) -> _Jo
         return "the earlier song has no regular beats at its end"
     if arriving is None:
         return "the later song has no regular beats at its start"
-    arriving_s = fold_period(arriving, leaving)
+    arriving_s = _fold_period(arriving, leaving)
     if max(arriving_s / leaving.period_s, leaving.period_s / arriving_s) > MAX_STRETCH:
         return f"the tempos {leaving.tempo:.0f} and {arriving.tempo:.0f} beats/min are too different"
     end_s, start_s = leaving.beat_before(tail.shape[1] / rate), arriving.beat_after(0.0)
@@ -157,7 +155,7 @@ def _plan_beats(last: Excerpt, excerpt: Excerpt, rate: int, n_beats: int) -> _Jo
     return _Join((end - n_out, end), (start, start + n_in), n, n_beats)
 
 
-def fold_period(grid: BeatGrid, other: BeatGrid) -> float:
+def _fold_period(grid: BeatGrid, other: BeatGrid) -> float:
     """Return a period, multiplied by the power of two that makes it most similar to the other one."""
     return float(grid.period_s * 2.0 ** round(math.log2(other.period_s / grid.period_s)))
 

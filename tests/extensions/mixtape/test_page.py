@@ -1,12 +1,17 @@
 """Tests of the mix on the Playlist page."""
 
+import threading
+
 import numpy as np
 import pytest
 import soundfile
 
+from musicsim.extensions.mixtape import page
 from musicsim.library.db import schema
+from musicsim.progress import Canceled
 from tests.pages.actions import run_until
 from tests.pages.test_playlist import open_page, press, select
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.long
@@ -46,3 +51,26 @@ def test_mix_in_different_order_changes_playlist_on_request_only(full):
     assert not any(b.key == "playlist_mix_order" for b in app.button)
     press(app, "playlist_undo")
     assert app.session_state["playlist"].song_ids == (first, second, third)
+
+
+def test_mix_can_be_canceled(full, monkeypatch):
+    ended = threading.Event()
+
+    def render_without_end(*_, progress):
+        try:
+            while True:
+                progress("mixing", 1, 2)
+        except Canceled:
+            ended.set()
+            raise
+
+    monkeypatch.setattr(page, "render_mix", render_without_end)
+    app = open_page()
+    app.number_input(key="playlist_length").set_value(2).run()
+    press(app, "playlist_draw")
+    press(app, "playlist_mix_it")
+    assert app.button(key="playlist_mix_it").disabled
+    press(app, "playlist_mix_cancel")
+    assert ended.wait(PATIENCE_S)
+    assert not app.button(key="playlist_mix_it").disabled
+    assert not any(b.key == "playlist_mix_cancel" for b in app.button)
