@@ -654,6 +654,27 @@ def _audible(rows: list[Row]) -> Lines:
         )
 
 
+# --- mixing.md ----------------------------------------------------------------------------------------------------
+
+
+@_table("mixing")
+def _mixing(rows: list[Row]) -> Lines:
+    yield (
+        "material",
+        "fade",
+        "fades",
+        "share on the beat",
+        "share that coincides",
+        "the same, of those on the beat",
+        "median distance (ms)",
+    )
+    for row in rows:
+        distances = (row["median distance, ms"], row["median distance on the beat, ms"])
+        said = f"{distances[0]:.0f}" if distances[1] is None else f"{distances[0]:.0f}; on the beat {distances[1]:.0f}"
+        shares = (row["on the beat"], row["coincide"], row["coincide, on the beat"])
+        yield row["material"], row["way"], str(row["fades"]), *("" if s is None else _share(s) for s in shares), said
+
+
 # --- kernels.md, order.md, playlists.md, neighbors.md, listening_tests.md ----------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""A playlist as a mix in one audio file: thirty seconds of each song, crossfaded at equal loudness."""
+"""A playlist as a mix in one audio file: a part of each song, at equal loudness, with fades on the beat."""
 
 from musicsim.hooks import Extension
 

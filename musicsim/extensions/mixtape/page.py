@@ -4,25 +4,35 @@ import tempfile
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from musicsim.audio import media_type
+from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.mixtape.mixtape import MIX_ENDINGS, Mix, render_mix
-from musicsim.library import Song
+from musicsim.extensions.mixtape.cue import write_cue
+from musicsim.extensions.mixtape.encoding import MIX_ENDINGS
+from musicsim.extensions.mixtape.mixtape import Mix, render_mix
+from musicsim.extensions.mixtape.request import BEATS, MixRequest
+from musicsim.library import Library, Song
 from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.base.uploads import Upload
 from musicsim.ui.components.listening import play_upload
+from musicsim.ui.playlist.draft import NAME, PLAYLIST, change
 from musicsim.ui.playlist.export import file_name
 from musicsim.wording import clock, count
 
+_DESK = "mixes"
+_OPTIONS = options_of(MixRequest)
 _SECONDS: Key[int] = Key("playlist_mix_seconds", lambda: 30, "seconds of each song in a mix")
+_WHOLE: Key[bool] = Key("playlist_mix_whole", lambda: False, "True if a mix contains whole songs")
 _FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "length of a crossfade in seconds")
+_BEATS: Key[int | None] = Key("playlist_mix_beats", lambda: None, "length of a fade in beats; None: crossfades")
+_REORDER: Key[bool] = Key("playlist_mix_reorder", lambda: False, "True if the songs of a mix are ordered for mixing")
 _ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "format of the mix")
 _MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the last mix")
 
@@ -35,38 +45,34 @@ def _mixes() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="musicsim-mixes-")
 
 
-def _start(snapshot: Snapshot, songs: Sequence[Song]) -> None:
+def _start(library: Library, songs: Sequence[Song]) -> None:
     folder = Path(_mixes().name)
     for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -_MAX_MIXES + 1]:
         old.unlink(missing_ok=True)
     target = folder / f"{uuid.uuid4().hex}{_ENDING.get()}"
-    seconds, fade = float(_SECONDS.get()), min(float(_FADE.get()), _SECONDS.get() / 2)
-
-    render = partial(render_mix, snapshot.library, songs, target, seconds=seconds, crossfade_s=fade)
-    desk().ask(("mix", target), lambda progress: render(progress=progress))
+    request = MixRequest(
+        seconds=float(_SECONDS.get()), whole=_WHOLE.get(), crossfade_s=min(float(_FADE.get()), _SECONDS.get() / 2),
+        beats=_BEATS.get(), reorder=_REORDER.get(),
+    )  # fmt: skip
+    desk(_DESK).ask(("mix", target), lambda progress: render_mix(library, songs, target, request, progress=progress))
     _MIX.set(target)
 
 
 def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
-    for key in (_SECONDS, _FADE, _ENDING):
-        key.get()
     with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):
-        st.caption("The most typical part of each song, at equal loudness and crossfaded.")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.number_input(
-                "Seconds of each song", 5, 600, step=5, key=_SECONDS.name, persist_state="session", width=170
-            )
-            st.number_input("Crossfade in seconds", 0, 20, key=_FADE.name, persist_state="session", width=170)
-            st.selectbox(
-                "Format", MIX_ENDINGS, key=_ENDING.name, persist_state="session", width=120,
-                format_func=lambda ending: ending.lstrip("."),
-            )  # fmt: skip
-        task = desk().find(("mix", _MIX.get())) if _MIX.get() else None
+        st.caption("A part of each song or whole songs, at equal loudness, with fades in between.")
+        _draw_options()
+        key = ("mix", _MIX.get())
+        task = desk(_DESK).find(key)
         busy = task is not None and not task.future.done()
-        st.button(
-            "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,
-            args=(snapshot, songs), **off_if(busy, "The mix is being made."),
-        )  # fmt: skip
+        with st.container(horizontal=True):
+            st.button(
+                "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,
+                args=(snapshot.library, songs), **off_if(busy, "The mix is being made."),
+            )  # fmt: skip
+            if busy:
+                cancel = desk(_DESK).cancel
+                st.button("Cancel", icon=":material/close:", key="playlist_mix_cancel", on_click=cancel, args=(key,))
         if task is None:
             return
         wait_for([task], n_shown=int(not busy))
@@ -74,6 +80,24 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
             mix = value_of(task)
             if mix is not None:
                 _show_mix(mix)
+
+
+def _draw_options() -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input(
+            _OPTIONS["seconds"].label, 5, 600, step=5, width=170, disabled=_WHOLE.get(), **_SECONDS.widget()
+        )
+        st.number_input(_OPTIONS["crossfade_s"].label, 0, 20, width=170, **_FADE.widget())
+        st.selectbox(
+            _OPTIONS["beats"].label, (None, *BEATS), help=_OPTIONS["beats"].help, width=170,
+            format_func=lambda n: f"{n} beats" if n else "No", **_BEATS.widget(),
+        )  # fmt: skip
+        st.selectbox(
+            "Format", MIX_ENDINGS, width=120, format_func=lambda ending: ending.lstrip("."), **_ENDING.widget()
+        )
+    with st.container(horizontal=True):
+        for name, key in (("whole", _WHOLE), ("reorder", _REORDER)):
+            st.toggle(_OPTIONS[name].label, help=_OPTIONS[name].help, **key.widget())
 
 
 def _show_mix(mix: Mix) -> None:
@@ -86,9 +110,25 @@ def _show_mix(mix: Mix) -> None:
             "Download the mix", mix.path.read_bytes, file_name(mix.path.suffix), media_type(mix.path),
             key="playlist_mix_download", icon=":material/download:", on_click="ignore",
         )  # fmt: skip
+        st.download_button(
+            "Download the cue sheet", write_cue(mix, file_name(mix.path.suffix), NAME.get()), file_name(".cue"),
+            "application/x-cue", key="playlist_mix_cue", icon=":material/list:", on_click="ignore",
+        )  # fmt: skip
+        ids = [song.id for song in mix.songs]
+        draft = PLAYLIST.get()
+        if draft is not None and ids != [i for i in draft.song_ids if i in ids]:
+            st.button(
+                "Use this order in the playlist", icon=":material/swap_vert:", key="playlist_mix_order",
+                on_click=change, args=(draft.insert(0, ids),),
+            )  # fmt: skip
         st.caption(f"{count(len(mix.songs), 'song')} in {clock(mix.duration_s)}.")
     for song, reason in mix.left_out:
         st.caption(f":material/info: Left out of the mix: {plain(song.label)} ({plain(reason.rstrip('.'))})")
+    rows = [
+        {"Start": clock(start_s), "Song": plain(song.label), "Key": song.key_words, "Fade": fade.words if fade else ""}
+        for start_s, song, fade in zip(mix.starts, mix.songs, (None, *mix.fades), strict=True)
+    ]
+    st.table(pd.DataFrame(rows), hide_index=True, border="horizontal")
 
 
 def _play(mix: Mix) -> None:

@@ -1,0 +1,65 @@
+"""File formats of mixes, and writing samples to them."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from musicsim._arrays import Float32Array
+
+_CHUNK = 1 << 16  # number of samples per call to the encoder
+
+Write = Callable[[Float32Array], None]
+
+
+class Format(NamedTuple):
+    """An audio format; a lossless one has no bit rate."""
+
+    codec: str
+    sample_format: str
+    rate: int
+    bit_rate: int | None
+
+
+_FORMATS = {
+    ".m4a": Format("aac", "fltp", 44_100, 192_000),
+    ".mp3": Format("libmp3lame", "fltp", 44_100, 192_000),
+    ".opus": Format("libopus", "flt", 48_000, 128_000),
+    ".flac": Format("flac", "s16", 44_100, None),
+    ".wav": Format("pcm_s16le", "s16", 44_100, None),
+}
+MIX_ENDINGS = tuple(_FORMATS)  # file extensions of mixes, one per format
+
+
+def find_format(target: Path) -> Format:
+    """Return the format for a file extension. Raises ValueError if it is unknown or cannot be encoded."""
+    import av
+
+    usable = [ending for ending, form in _FORMATS.items() if form.codec in av.codec.codecs_available]
+    if target.suffix.lower() not in usable:
+        raise ValueError(f"target={str(target)!r} must end in one of {', '.join(usable)}.")
+    return _FORMATS[target.suffix.lower()]
+
+
+@contextlib.contextmanager
+def open_writer(path: Path, form: Format) -> Iterator[Write]:
+    """Open an audio file, and yield a function that encodes samples (2, n); leaving the block completes the file."""
+    import av
+
+    with av.open(str(path.absolute()), "w") as container:
+        stream = cast(av.AudioStream, container.add_stream(form.codec, rate=form.rate, layout="stereo"))
+        stream.codec_context.format = av.AudioFormat(form.sample_format)
+        if form.bit_rate is not None:
+            stream.bit_rate = form.bit_rate
+
+        def write(samples: Float32Array) -> None:
+            for start in range(0, samples.shape[1], _CHUNK):
+                chunk = np.ascontiguousarray(samples[:, start : start + _CHUNK])
+                frame = av.AudioFrame.from_ndarray(chunk, format="fltp", layout="stereo")
+                frame.sample_rate = form.rate
+                container.mux(stream.encode(frame))
+
+        yield write
+        container.mux(stream.encode(None))

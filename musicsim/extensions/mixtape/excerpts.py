@@ -1,0 +1,86 @@
+"""The part of a song that a mix contains, at the loudness of all mixes: float32 (2, n)."""
+
+import contextlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from musicsim import audio
+from musicsim._arrays import Float32Array
+from musicsim.audio.reader import Block, SoundReader, open_source
+from musicsim.errors import AudioDecodeError
+from musicsim.extensions.mixtape.request import MAX_WHOLE_S, MixRequest
+from musicsim.library import Song
+
+_RMS = 0.1  # target level of an excerpt, -20 dB, which leaves headroom for most music
+# Maximum peak of an excerpt. In a crossfade, two peaks add up to at most 0.85 (sqrt(2) * 0.6); codecs may overshoot.
+_PEAK = 0.6
+_MAX_GAIN = 8.0  # maximum gain, 18 dB; an excerpt that needs more is noise or intentionally quiet
+_SILENCE = 0.01  # maximum level of silence relative to the loudest moment, -40 dB, which other songs mask in a fade
+_MOMENT_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Samples (2, n) of a song."""
+
+    samples: Float32Array
+    start_s: float  # position in the song
+    tempo: float | None  # beats per minute of the song, None if unknown
+
+
+def read_excerpt(song: Song, request: MixRequest, rate: int) -> Excerpt:
+    """Read the requested part of a song. Raises AudioDecodeError if the file has no audio there."""
+    if not request.whole:
+        start_s = max(min(song.typical_s, song.duration_s - request.seconds), 0.0)
+        return Excerpt(_normalize(_read(song, start_s, request.seconds, rate)), start_s, song.tempo)
+    samples = _read(song, 0.0, min(song.duration_s + 1.0, MAX_WHOLE_S), rate)  # stated durations are not exact
+    sounding = _find_sound(samples, round(_MOMENT_S * rate))
+    return Excerpt(_normalize(samples[:, sounding]), sounding.start / rate, song.tempo)
+
+
+def _read(song: Song, start_s: float, seconds: float, rate: int) -> Float32Array:
+    source, label = open_source(song.path, None)
+    out = np.zeros((2, round(seconds * rate)), np.float32)
+    n = 0
+    with contextlib.closing(SoundReader(source).blocks()) as blocks:
+        for frame in audio.resample_blocks(_cut(blocks, start_s, seconds), "fltp", "stereo", rate):
+            samples = frame.to_ndarray()[:, : out.shape[1] - n]
+            out[:, n : n + samples.shape[1]] = samples
+            n += samples.shape[1]
+    if n == 0:
+        raise AudioDecodeError(
+            f"{label} has no audio at {start_s:.0f} s: the file is damaged, or has changed since it was added."
+        )
+    return out[:, :n]
+
+
+def _cut(blocks: Iterator[Block], start_s: float, seconds: float) -> Iterator[Block]:
+    """Yield the blocks in a time span. Earlier blocks must also be decoded; later blocks are not."""
+    at_s = 0.0
+    for rate, block in blocks:
+        first, last = (round((t - at_s) * rate) for t in (start_s, start_s + seconds))
+        at_s += block.shape[1] / rate
+        if last <= 0:
+            return
+        if first < block.shape[1]:
+            yield rate, block[:, max(first, 0) : last]
+
+
+def _find_sound(samples: Float32Array, moment: int) -> slice:
+    """Return the samples between silences at both ends, in whole moments; all samples of a silent song."""
+    starts = np.arange(0, samples.shape[1], moment)
+    high, low = np.maximum.reduceat(samples, starts, axis=1), np.minimum.reduceat(samples, starts, axis=1)
+    peaks = np.maximum(high, -low).max(axis=0)
+    loud = np.flatnonzero(peaks > _SILENCE * peaks.max())
+    return slice(int(starts[loud[0]]), int(starts[loud[-1]]) + moment) if len(loud) else slice(0, samples.shape[1])
+
+
+def _normalize(excerpt: Float32Array) -> Float32Array:
+    peak = float(max(excerpt.max(), -excerpt.min()))
+    rms = math.sqrt(sum(float(np.square(channel, dtype=np.float64).mean()) for channel in excerpt) / 2)
+    if rms > 0:
+        excerpt *= np.float32(min(_RMS / rms, _PEAK / peak, _MAX_GAIN))
+    return excerpt
