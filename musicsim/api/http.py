@@ -1,4 +1,7 @@
-"""The HTTP interface for other programs, documented at ``/api/docs``."""
+"""The HTTP interface for other programs, documented at ``/api/docs``.
+
+The hook ``http_router`` is a ``fastapi.APIRouter``, whose routes are added below ``/api``.
+"""
 
 import inspect
 import os
@@ -31,6 +34,7 @@ from musicsim.explorer.search.query import Hit, make_example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, decode_upload, max_mb
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
+from musicsim.hooks import load_hooks
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
@@ -51,7 +55,7 @@ def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
     return [render_song(hit.song) | render_result(rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
 
 
-def _read_query(request: type[T]) -> Callable[..., T]:
+def read_query(request: type[T]) -> Callable[..., T]:
     """Return a FastAPI dependency that builds a request of this class from the query string."""
 
     def read(**values: Any) -> T:
@@ -75,7 +79,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=query, annotation=option.annotation)
 
 
-_Search = Annotated[SearchRequest, Depends(_read_query(SearchRequest))]
+_Search = Annotated[SearchRequest, Depends(read_query(SearchRequest))]
 router = APIRouter()
 
 
@@ -100,7 +104,7 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
 
 @router.post("/models", status_code=202)
 def train(
-    request: Annotated[TrainingRequest, Depends(_read_query(TrainingRequest))], library: str | None = None
+    request: Annotated[TrainingRequest, Depends(read_query(TrainingRequest))], library: str | None = None
 ) -> dict[str, Any]:
     """Start a training job. The response contains the model's name and the job's id; see `/jobs/{job}` for progress."""
     opened = open_library(library)
@@ -233,7 +237,7 @@ async def _write_body(request: Request, path: pathlib.Path) -> None:
 @router.get("/playlist")
 @visitor_may
 def playlist(
-    request: Annotated[PlaylistRequest, Depends(_read_query(PlaylistRequest))],
+    request: Annotated[PlaylistRequest, Depends(read_query(PlaylistRequest))],
     library: str | None = None,
     model: _Model = None,
 ) -> list[dict[str, Any]]:
@@ -260,5 +264,6 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _show_error)
     api.add_exception_handler(_Refusal, _show_refusal)
     api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
-    api.include_router(APIRouter(routes=filter_routes(router.routes)))
+    for one in (router, *load_hooks("http_router")):
+        api.include_router(APIRouter(routes=filter_routes(one.routes)))
     return api

@@ -140,6 +140,14 @@ class ListeningStore(Tables):
             np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64),
         )
 
+    def last_listens(self) -> list[tuple[int, int]]:
+        """Return the song id and the last time (seconds since 1970) of each listener's imported listens to a song."""
+        h = schema.listens.c
+        return [
+            (song_id, int(np.frombuffer(times, dtype=_TIME).max()))
+            for song_id, times in self._rows(sa.select(h.song_id, h.times).where(sa.func.length(h.times) > 0))
+        ]
+
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Return the tags of all songs, or of `song_ids`, with the largest weight from any source, heaviest first."""
         t = schema.tags.c
