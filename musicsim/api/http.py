@@ -48,7 +48,7 @@ _MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15
 _UPLOAD_NAME = "the uploaded file"  # name of an upload in messages
 _MAX_UNWRITTEN = 1 << 20  # bytes; chunks are 64 kB, and a thread call per chunk would take longer than writing it
-_Model = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
+Model = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def songs(
 
 @router.get("/songs/{song_id}/similar")
 @visitor_may
-def similar(song_id: int, search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
+def similar(song_id: int, search: _Search, library: str | None = None, model: Model = None) -> list[dict[str, Any]]:
     """Find the songs that sound most like a song in the library; `like` and `unlike` adjust the query."""
     snapshot = snapshot_under(open_library(library), model)
     return _render_results(find_requested(snapshot, song_id, search))
@@ -140,7 +140,7 @@ def similar(song_id: int, search: _Search, library: str | None = None, model: _M
 
 @router.get("/similar")
 @visitor_may
-def similar_to_several(search: _Search, library: str | None = None, model: _Model = None) -> list[dict[str, Any]]:
+def similar_to_several(search: _Search, library: str | None = None, model: Model = None) -> list[dict[str, Any]]:
     """Find songs that are similar to several songs (repeat `like`) but not to others (`unlike`).
 
     With `words` alone, the results are the songs that match the words, without similarities.
@@ -165,7 +165,7 @@ async def similar_to_file(
     response: Response,
     search: _Search,
     library: str | None = None,
-    model: _Model = None,
+    model: Model = None,
     minutes: Annotated[
         float, Query(gt=0, le=MAX_MINUTES, description="number of minutes to analyze, from the start of the file")
     ] = MINUTES,
@@ -239,7 +239,7 @@ async def _write_body(request: Request, path: pathlib.Path) -> None:
 def playlist(
     request: Annotated[PlaylistRequest, Depends(read_query(PlaylistRequest))],
     library: str | None = None,
-    model: _Model = None,
+    model: Model = None,
 ) -> list[dict[str, Any]]:
     """Generate a playlist through `through` and near `like`, with a reason for each transition (null if unknown)."""
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)

@@ -4,7 +4,9 @@ from musicsim.hooks import Command, Extension, Section
 
 EXTENSION = Extension(
     name="rules",
-    commands={"rules": Command("cli:group", "Save rules, and list the songs that follow them now.", "Playlists")},
+    commands={
+        "rules": Command("cli:group", "Save rules, and list the songs that follow them now.", "Search and playlists")
+    },
     sections=(Section("playlist", "page:draw", title="Rules", tab="rules", place=10),),
     tables="store",
     hooks={"http_router": "routes:router", "songs_named": "finding:songs_named"},

@@ -36,10 +36,7 @@ def list_rules(library: console.LibraryOption = None, as_json: console.JsonOptio
 @group.command()
 @take_request(RuleRequest)
 def save(
-    request: RuleRequest,
-    name: NameArgument,
-    library: console.LibraryOption = None,
-    as_json: console.JsonOption = False,
+    request: RuleRequest, name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False
 ) -> None:
     """Save a rule, and count the songs that follow it now; it replaces a rule with the same name."""
     with console.open_library(library) as lib:
@@ -73,7 +70,9 @@ def export(
     name: NameArgument,
     file: Annotated[
         Path,
-        typer.Argument(help="File to write: .json, .nsp (Navidrome), or the current songs as .m3u8, .pls, .xspf or .jspf."),
+        typer.Argument(
+            help="File to write: .json, .nsp (Navidrome), or the current songs as .m3u8, .pls, .xspf or .jspf."
+        ),
     ],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
@@ -102,9 +101,7 @@ def import_file(
 
 
 @group.command()
-def delete(
-    name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False
-) -> None:
+def delete(name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
     """Delete a rule, and print its conditions. Songs and saved playlists do not change."""
     with console.open_library(library) as lib:
         saved = RuleStore(lib).delete(name)

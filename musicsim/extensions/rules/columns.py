@@ -45,7 +45,9 @@ def _read(snapshot: Snapshot, name: str, _latest_play: int) -> Float64Array:
 
 def _plays(snapshot: Snapshot) -> Float64Array:
     rows, values = _aligned(snapshot, snapshot.library.listening.play_counts().items())
-    return np.bincount(rows, weights=values, minlength=snapshot.n_indexed)
+    counts = np.zeros(snapshot.n_indexed)
+    np.add.at(counts, rows, values)
+    return counts
 
 
 def _played(snapshot: Snapshot) -> Float64Array:

@@ -47,8 +47,10 @@ def render_rule(snapshot: Snapshot, name: str, rule: Rule, ending: str) -> tuple
     if ending in FORMATS:
         songs = snapshot.songs_at(find_songs(snapshot, rule).rows)
         return FORMATS[ending](name, songs), len(songs)
-    document = as_navidrome(name, rule) if ending == "nsp" else _replace_songs(
-        {"name": name, **rule.model_dump(mode="json")}, snapshot.library.sound_hash
+    document = (
+        as_navidrome(name, rule)
+        if ending == "nsp"
+        else _replace_songs({"name": name, **rule.model_dump(mode="json")}, snapshot.library.sound_hash)
     )
     return json.dumps(document, ensure_ascii=False, indent=2).encode("utf-8", "replace"), None
 
@@ -79,7 +81,10 @@ def _find_sound(library: Library, sound_hash: str) -> int:
 def _replace_songs(document: Mapping[str, Any], convert: Callable[[Any], Any]) -> dict[str, Any]:
     """Return a document in which each song of its conditions is converted."""
     groups = [
-        {**group, "conditions": [{**one, "songs": [*map(convert, one.get("songs", ()))]} for one in group["conditions"]]}
+        {
+            **group,
+            "conditions": [{**one, "songs": [*map(convert, one.get("songs", ()))]} for one in group["conditions"]],
+        }
         for group in document["groups"]
     ]
     return {**document, "groups": groups}

@@ -98,7 +98,9 @@ def _match_lasting(snapshot: Snapshot, condition: Condition, _latest_play: int) 
     if kind == "number":
         values = read_column(snapshot, condition.field)
         low, *high = (float(value) for value in condition.value)
-        compared: BoolArray = (low <= values) & (values <= high[0]) if high else _OPERATORS[condition.comparison](values, low)
+        compared: BoolArray = (
+            (low <= values) & (values <= high[0]) if high else _OPERATORS[condition.comparison](values, low)
+        )
         return compared
     value: Any = condition.value[0] if kind == "words" else frozenset(condition.value)
     mask = filter_rows(snapshot, Filters(**{_FILTERS[condition.field]: value}))

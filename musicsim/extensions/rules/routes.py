@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException
+from fastapi import APIRouter, Depends, HTTPException, Path
 
-from musicsim.api.http import read_query
+from musicsim.api.http import Model, read_query
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import snapshot_under
@@ -13,6 +13,7 @@ from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 
 router = APIRouter()
+_Name = Annotated[str, Path(description="name of the rule")]
 
 
 def _render(saved: SavedRule) -> dict[str, Any]:
@@ -27,7 +28,7 @@ def list_rules(library: str | None = None) -> list[dict[str, Any]]:
 
 @router.put("/rules/{name}")
 def save_rule(
-    name: str, request: Annotated[RuleRequest, Depends(read_query(RuleRequest))], library: str | None = None
+    name: _Name, request: Annotated[RuleRequest, Depends(read_query(RuleRequest))], library: str | None = None
 ) -> dict[str, Any]:
     """Save a rule; it replaces a rule with the same name."""
     try:
@@ -37,13 +38,13 @@ def save_rule(
 
 
 @router.delete("/rules/{name}")
-def delete_rule(name: str, library: str | None = None) -> dict[str, Any]:
+def delete_rule(name: _Name, library: str | None = None) -> dict[str, Any]:
     """Delete a rule. The answer contains the deleted rule."""
     return _render(RuleStore(open_library(library)).delete(name))
 
 
 @router.get("/rules/{name}/songs")
-def list_songs(name: str, library: str | None = None, model: str | None = None) -> list[dict[str, Any]]:
+def list_songs(name: _Name, library: str | None = None, model: Model = None) -> list[dict[str, Any]]:
     """List the songs that follow a rule now, in order."""
     opened = open_library(library)
     snapshot = snapshot_under(opened, model)

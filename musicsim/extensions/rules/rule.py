@@ -201,12 +201,9 @@ def make_rule(**values: object) -> Rule:
     return _validated(Rule, values)
 
 
-def parse_rule(document: str | bytes) -> Rule:
-    """Return the rule in a JSON document; raises ValueError with one sentence if it is not valid."""
-    try:
-        return Rule.model_validate_json(document)
-    except ValidationError as error:
-        raise ValueError(_sentence(error)) from None
+def make_condition(**values: object) -> Condition:
+    """Return a condition from the values of its fields; raises ValueError with one sentence if it is not valid."""
+    return _validated(Condition, values)
 
 
 def parse_group(text: str, match: Match = "all") -> Group:
@@ -228,8 +225,8 @@ def parse_condition(text: str) -> Condition:
     kind = FIELDS[field]
     if kind == "similar" and (parts := _SIMILAR.fullmatch(value)):
         value, songs = parts[1], [song.strip() for song in parts[2].split(",")]
-    values = {"field": field, "comparison": comparison, "value": split_value(kind, comparison, value), "songs": songs}
-    return _validated(Condition, values)
+    values = split_value(kind, comparison, value)
+    return make_condition(field=field, comparison=comparison, value=values, songs=songs)
 
 
 def split_value(kind: Kind, comparison: str, text: str) -> list[str] | list[float]:
