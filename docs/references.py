@@ -110,6 +110,10 @@ _ANSWERS = {
     "GET /api/songs/{song_id}/similar": "a list of [results](#results), best first",
     "GET /api/similar": "a list of [results](#results), best first",
     "POST /api/similar": "a list of [results](#results), best first",
+    "GET /api/rules": "a list of objects with `name`, `conditions` (a text) and `rule` (a document)",
+    "PUT /api/rules/{name}": "an object as in `GET /api/rules`",
+    "DELETE /api/rules/{name}": "an object as in `GET /api/rules`",
+    "GET /api/rules/{name}/songs": "a list of [songs](#songs) in order",
     "GET /api/playlist": "a list of [songs](#songs) in order, each with `reason`, which is null if it is not known",
 }
 _STATUSES = {"413": "the file is too large", "422": "a parameter is invalid", "503": "too many files are waiting"}

@@ -93,7 +93,7 @@ def show_buttons(snapshot: Snapshot, name: str, rule: Rule, found: Found) -> Non
 
 def _save_popover(snapshot: Snapshot, name: str, rule: Rule) -> None:
     store = RuleStore(snapshot.library)
-    with st.popover("Save", icon=":material/save:", key="rules_save"):
+    with st.popover("Save", icon=":material/save:", key=f"rules_save_{FORM.get().id}"):  # closes after saving
         chosen = st.text_input("Name", name, key=f"rules_name_{name}", max_chars=MAX_NAME, live=True).strip()
         is_known = bool(chosen) and store.find(chosen) is not None
         label = "Replace the rule" if is_known else "Save the rule"

@@ -110,7 +110,9 @@ def test_similar_songs_are_nearest(listened):
     order = np.argsort(distances)
     found = follow(listened, f"similar nearest songs 4 to {songs[3].id}", order="similar")
     assert found == order[:5].tolist()
-    assert follow(listened, f"similar nearest songs 4 to {songs[3].id}", order="similar", descending=True) == found[::-1]
+    assert (
+        follow(listened, f"similar nearest songs 4 to {songs[3].id}", order="similar", descending=True) == found[::-1]
+    )
     assert len(follow(listened, f"similar nearest percent 50 to {songs[3].id}")) == 7, "six songs and the song itself"
     other = np.linalg.norm(X - X[9], axis=1)
     both = follow(listened, f"similar nearest songs 2 to {songs[3].id}, {songs[9].id}", order="similar")
@@ -125,7 +127,7 @@ def test_order_and_limits(listened):
     assert follow(listened, order="tempo", descending=True, songs=3) == [11, 10, 9]
     assert follow(listened, order="played", songs=3) == [0, 11, 10], "a song that was never played comes first"
     assert follow(listened, order="played", descending=True, songs=3) == [1, 2, 3]
-    assert follow(listened, order="rating") [:3] == [2, 0, 1]
+    assert follow(listened, order="rating")[:3] == [2, 0, 1]
     lengths = [song.duration_s for song in listened.songs()]
     assert len(follow(listened, order="tempo", minutes=sum(lengths[:4]) / 60 + 1e-6)) == 4
     days = [follow(listened, now=NOW + n * DAY_S) for n in (0, 0, 1)]
