@@ -1,7 +1,7 @@
 """Time to evaluate rules over a library of a million songs.
 
-``python -m benchmarks.million FOLDER`` writes the library. ``python -m benchmarks.rules FOLDER --enrich`` adds what rules
-read: descriptors, dates, plays, ratings and tags. ``python -m benchmarks.rules FOLDER`` measures.
+``python -m benchmarks.million FOLDER`` writes the library. ``python -m benchmarks.rules FOLDER --enrich`` adds what
+rules read: descriptors, dates, plays, ratings and tags. ``python -m benchmarks.rules FOLDER`` measures.
 """
 
 import argparse

@@ -47,10 +47,14 @@ class Line:
         songs = self.songs if kind == "similar" else ()
         return make_condition(field=self.field, comparison=self.comparison, value=value, songs=songs)
 
-    def fit(self) -> "Line":
-        """Return the line with a comparison that its field has."""
-        comparisons = COMPARISONS[FIELDS[self.field]]
-        return self if self.comparison in comparisons else replace(self, comparison=comparisons[0])
+    def use_field(self, name: str) -> "Line":
+        """Return the line with a different field; only a number is kept as the value."""
+        if name == self.field:
+            return self
+        comparisons = COMPARISONS[FIELDS[name]]
+        comparison = self.comparison if self.comparison in comparisons else comparisons[0]
+        text = self.text if FIELDS[name] == FIELDS[self.field] == "number" else ""
+        return Line(name, comparison, text, id=self.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,12 +87,14 @@ def _show_group(snapshot: Snapshot, group: LineGroup, is_one_of_several: bool) -
 
 
 def _show_line(snapshot: Snapshot, line: Line) -> Line:
-    with st.container(horizontal=True, vertical_alignment="bottom", key=f"rules_line_{line.id}"):
+    # a list of chosen songs below the value must not move the other widgets
+    alignment: Any = "top" if line.field == "similar" else "bottom"
+    with st.container(horizontal=True, vertical_alignment=alignment, key=f"rules_line_{line.id}"):
         field = st.selectbox(
             "Field", list(FIELDS), list(FIELDS).index(line.field), key=f"rules_field_{line.id}", width=210,
             format_func=lambda name: _LABELS.get(name, name.capitalize()),
         )  # fmt: skip
-        line = replace(line, field=field).fit()
+        line = line.use_field(field)
         kind = FIELDS[field]
         words = COMPARISONS[kind]
         comparison = st.selectbox(
@@ -118,15 +120,18 @@ def _show_value(snapshot: Snapshot, line: Line) -> Line:
         names = CHOICES.get(line.field) or choices_of(snapshot).names.get(_NAMES[line.field], [])
         return replace(line, names=tuple(song_finder.find_names("Value", names, key=key, help="", placeholder="Any")))
     placeholder = "100 to 130" if line.comparison == "between" else _PLACEHOLDERS[kind]
-    text = st.text_input(
-        "Value", line.text, key=f"rules_text_{line.id}_{kind}", live=True, placeholder=placeholder, max_chars=200
-    )
-    if kind == "similar":
-        song_finder.find_songs(
-            snapshot, "Songs", key=f"rules_songs_{line.id}", chosen=line.songs,
-            on_change=lambda ids: edit(partial(Form.set_songs, line_id=line.id, songs=tuple(ids))),
+    with st.container(horizontal=True):
+        text = st.text_input(
+            "Value", line.text, key=f"rules_text_{line.id}_{kind}", live=True, placeholder=placeholder, max_chars=200,
+            width=110 if kind == "similar" else "stretch",
         )  # fmt: skip
-    return replace(line, text=text or "")
+        if kind == "similar":
+            with st.container(width="stretch"):
+                song_finder.find_songs(
+                    snapshot, "Songs", key=f"rules_songs_{line.id}", chosen=line.songs,
+                    on_change=lambda ids: edit(partial(Form.set_songs, line_id=line.id, songs=tuple(ids))),
+                )  # fmt: skip
+    return replace(line, text=text)
 
 
 def _show_limits(form: Form) -> Form:

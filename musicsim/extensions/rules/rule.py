@@ -61,7 +61,7 @@ class _Document(BaseModel):
 
 
 class Condition(_Document):
-    """One condition; a song without a value, such as a year, never meets a condition on that value."""
+    """One condition; a song without a value, such as a year, meets only comparisons with “not”."""
 
     field: str
     comparison: str

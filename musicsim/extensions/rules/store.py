@@ -8,26 +8,9 @@ import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.rules.rule import MAX_NAME, Rule, make_rule
+from musicsim.extensions.rules.tables import rules
 from musicsim.library import Library
 from musicsim.library.db.database import Tables
-from musicsim.library.db.schema import IN_SMALL_COPY, metadata
-
-
-def _is_rule(value: object) -> bool:
-    try:
-        return isinstance(value, dict) and bool(make_rule(**value))
-    except (TypeError, ValueError):
-        return False
-
-
-rules = sa.Table(
-    "rules",
-    metadata,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("document", sa.JSON, nullable=False, info={"check": _is_rule}),
-    sa.Column("saved_at", sa.Float, nullable=False),
-    info=IN_SMALL_COPY,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,13 @@ from datetime import datetime
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 
-from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.last_plays import read_last_plays
+from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.rules.finding import find_songs, songs_named
 from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore
+from musicsim.extensions.rules.tables import rules
 from musicsim.library.db import schema
 
 DAY_S = 86_400
@@ -162,14 +161,14 @@ def test_saved_rules(listened):
             store.save(name, rule)
 
 
-def test_last_play_is_latest_of_all_sources(listened):
-    song_id = listened.songs()[2].id
-    assert read_last_plays(listened)[song_id] == pytest.approx(NOW - 2 * DAY_S, abs=1)
-    before = time.time()
-    listened.player_plays.add_play(song_id)
-    listened.player_plays.add_skip(listened.songs()[0].id)
-    assert before <= read_last_plays(listened)[song_id] <= time.time()
-    assert listened.songs()[0].id not in read_last_plays(listened), "a skip is not a play"
-    with listened.engine.connect() as connection:
-        kinds = connection.scalars(sa.select(schema.judgments.c.kind)).all()
-    assert sorted(kinds) == ["play", "skip"]
+def test_damaged_rule_is_reported(listened):
+    store = RuleStore(listened)
+    store.save("x", RuleRequest().rule())
+    with listened.write() as connection:
+        connection.execute(rules.update().values(document={"order": "colour"}))
+    with pytest.raises(LibraryError, match="the rule “x” cannot be read"):
+        _ = store.get("x").rule
+    check = rules.c.document.info["check"]
+    assert [check(value) for value in (RuleRequest().rule().model_dump(mode="json"), {"order": "colour"}, [])] == [
+        True, False, False,
+    ]  # fmt: skip
