@@ -1,7 +1,7 @@
 """The songs that follow a rule now.
 
-Conditions are masks over the songs of a snapshot. Masks of conditions that do not depend on the time are kept, so that
-a rule that a person is typing is evaluated in milliseconds: 1 byte per song and condition, for at most 32 conditions.
+Conditions are masks over the songs of a snapshot. Masks that do not depend on the time are cached, because only one
+condition changes while a person types. They take 1 byte per song and condition, for at most 32 conditions.
 """
 
 import math
