@@ -1,4 +1,8 @@
-"""The ``musicsim playlist`` and ``musicsim dialects`` commands."""
+"""The ``musicsim playlist`` and ``musicsim dialects`` commands.
+
+The hook ``songs_named`` is ``function(library: Library, name: str, model: str | None) -> Sequence[Song] | None``. It
+returns the songs of an extension's list with this name, or None.
+"""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +18,7 @@ from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import FORMATS, missing
@@ -88,6 +93,9 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
     lists = library.playlists()
     chosen = next((p for p in lists if p.name == saved), None) or next((p for p in lists if str(p.id) == saved), None)
     if chosen is None:
+        for find in load_hooks("songs_named"):
+            if (songs_named := find(library, saved, model)) is not None:
+                return PlaylistSongs(songs_named)
         known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED]) or "none"
         raise NotFoundError(f"the playlist {saved!r} is not in this library. Choose from: {known}.")
     songs = {song.id: song for song in library.songs(chosen.song_ids, missing=True)}

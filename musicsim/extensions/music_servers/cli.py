@@ -11,7 +11,8 @@ import typer
 
 from musicsim.cli import console
 from musicsim.cli.options import take_request
-from musicsim.errors import NotFoundError, ServerError
+from musicsim.cli.playlist import load_or_generate
+from musicsim.errors import ServerError
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.music_servers.client import Subsonic
@@ -172,16 +173,14 @@ def review(
 
 def save(
     name: NameArgument,
-    playlist: Annotated[str, typer.Argument(help="Name of a playlist in this library.")],
+    playlist: Annotated[str, typer.Argument(help="Name of a playlist or rule in this library.")],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Write a saved playlist to a server, or update it on the server."""
+    """Write a saved playlist, or a rule's current songs, to a server, or update them on the server."""
     with _open([name], library) as (lib, (connection,)):
-        song_ids = next((p.song_ids for p in lib.playlists() if p.name == playlist), None)
-        if song_ids is None:
-            raise NotFoundError(f"this library has no playlist named {playlist!r}.")
-        saved = save_list(lib, connection, playlist, song_ids, "musicsim")
+        songs = load_or_generate(lib, PlaylistRequest(), playlist, None).songs
+        saved = save_list(lib, connection, playlist, [song.id for song in songs], "musicsim")
     _report_saved(saved, as_json=as_json)
 
 

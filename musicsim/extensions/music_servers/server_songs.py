@@ -163,6 +163,12 @@ class ServerSongs(Tables):
             song = ServerSong(*values)
             yield server, replace(song, candidates=tuple(song.candidates)) if song.candidates else song
 
+    def last_plays(self) -> list[tuple[int, float]]:
+        """Return the song id and the time of the last play of each matched song with a time."""
+        s = server_songs.c
+        query = sa.select(s.song_id, s.played_at).where(s.song_id.is_not(None), s.played_at.is_not(None))
+        return [(song_id, at) for song_id, at in self._rows(query)]
+
     def counts(self) -> dict[str, tuple[int, int, int]]:
         """Count each server's songs, its matched songs, and the songs whose match a person must choose."""
         s = server_songs.c
@@ -211,6 +217,10 @@ class ServerSongs(Tables):
     def forget_list(self, server: str, name: str) -> None:
         p = server_lists.c
         self._execute(server_lists.delete().where(p.server == server, p.name == name))
+
+
+def last_plays(library: Library) -> list[tuple[int, float]]:
+    return ServerSongs(library).last_plays()
 
 
 _COLUMNS = ("server", *(f.name for f in fields(ServerSong)))

@@ -140,6 +140,17 @@ class ListeningStore(Tables):
             np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64),
         )
 
+    def last_listens(self) -> list[tuple[int, int]]:
+        """Return the song id and the last time (seconds since 1970) of each listener's imported listens to a song."""
+        h = schema.listens.c
+        rows = list(self._rows(sa.select(h.song_id, h.times).where(sa.func.length(h.times) > 0)))
+        if not rows:
+            return []
+        song_ids, blocks = zip(*rows, strict=True)
+        ends = np.cumsum([len(times) // _TIME.itemsize for times in blocks])
+        last = np.maximum.reduceat(np.frombuffer(b"".join(blocks), dtype=_TIME), [0, *ends[:-1].tolist()])
+        return list(zip(song_ids, last.tolist(), strict=True))
+
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Return the tags of all songs, or of `song_ids`, with the largest weight from any source, heaviest first."""
         t = schema.tags.c

@@ -1,6 +1,7 @@
 """Plays and skips in the app's own player; they do not change the library's revision."""
 
 import time
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -9,7 +10,7 @@ from musicsim.library.db import Tables, schema
 PLAYER = "this player"
 """Source of these plays."""
 _LISTENER = "owner"
-_SKIP = "skip"  # kind of judgment
+_PLAY, _SKIP = "play", "skip"  # kinds of judgments, which store the times
 
 
 class PlayerPlays(Tables):
@@ -18,11 +19,22 @@ class PlayerPlays(Tables):
             "INSERT INTO plays (listener, song_id, source, count) VALUES (:listener, :song_id, :source, 1) "
             "ON CONFLICT (listener, song_id, source) DO UPDATE SET count = count + 1"
         )
-        self._write_rows((statement, [{"listener": _LISTENER, "song_id": song_id, "source": PLAYER}]))
+        counted = (statement, [{"listener": _LISTENER, "song_id": song_id, "source": PLAYER}])
+        self._write_rows(counted, _dated(_PLAY, song_id))
 
     def add_skip(self, song_id: int) -> None:
-        row = {"created_at": time.time(), "listener": "", "kind": _SKIP, "song_1": song_id, "context": {}}
-        self._write_rows((schema.judgments.insert(), [row]))
+        self._write_rows(_dated(_SKIP, song_id))
+
+    def latest(self) -> int:
+        """Return a number that increases with every play; 0 before the first play."""
+        j = schema.judgments.c
+        return self._value(sa.select(sa.func.max(j.id)).where(j.kind == _PLAY)) or 0
+
+    def last_plays(self) -> list[tuple[int, float]]:
+        """Return the time of each song's last play, in seconds since 1970; version 1.0 did not store times."""
+        j = schema.judgments.c
+        query = sa.select(j.song_1, sa.func.max(j.created_at)).where(j.kind == _PLAY).group_by(j.song_1)
+        return [(song_id, at) for song_id, at in self._rows(query)]
 
     def often_skipped(self) -> list[int]:
         """Return the ids of songs that were skipped at least twice, and more often than played."""
@@ -32,3 +44,8 @@ class PlayerPlays(Tables):
         played = sa.select(p.song_id, p.count).where(p.source == PLAYER).subquery()
         query = sa.select(skips.c.song_1).join(played, played.c.song_id == skips.c.song_1, isouter=True)
         return self._values(query.where(skips.c.n >= 2, skips.c.n > sa.func.coalesce(played.c.count, 0)))
+
+
+def _dated(kind: str, song_id: int) -> tuple[sa.Insert, list[dict[str, Any]]]:
+    row = {"created_at": time.time(), "listener": "", "kind": kind, "song_1": song_id, "context": {}}
+    return schema.judgments.insert(), [row]

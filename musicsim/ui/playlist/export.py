@@ -18,9 +18,10 @@ _RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "True if the expo
 _FOLDER: Key[str] = Key("playlist_folder", str, "folder that the exported paths are relative to")
 
 
-def file_name(extension: str) -> str:
-    """Return the playlist's name as a file name with this extension."""
-    name = "".join(c for c in NAME.get().replace("→", "-") if c.isalnum() or c in " -_.,'()").strip(" .")
+def file_name(extension: str, name: str | None = None) -> str:
+    """Return a name, by default the playlist's, as a file name with this extension."""
+    name = NAME.get() if name is None else name
+    name = "".join(c for c in name.replace("→", "-") if c.isalnum() or c in " -_.,'()").strip(" .")
     return f"{name or 'playlist'}{extension}"
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from musicsim.errors import NotFoundError
+from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.extensions.music_servers.server_songs import MAX_ID_LENGTH, ServerSong, ServerSongs, id_forms
 from musicsim.library.db import schema
 
@@ -34,6 +35,12 @@ def test_song_is_found_by_every_id_form(songs, server_id, forms):
     songs.write("home", [ServerSong(server_id, song_id=2)])
     assert [songs.find_song(form) for form in forms] == [("home", 2)] * len(forms)
     assert songs.ids_of([2]) == songs.ids_of([2], "home") == {2: server_id}
+
+
+def test_last_play_on_any_server_counts(songs, store):
+    songs.write("home", [ServerSong("a", song_id=1, played_at=50.0), ServerSong("b", song_id=2), ServerSong("c")])
+    songs.write("away", [ServerSong("a", song_id=1, played_at=70.0), ServerSong("d", played_at=90.0)])
+    assert read_last_plays(store) == {1: 70.0}
 
 
 @pytest.mark.parametrize("asked", ["", "13", "x" * (MAX_ID_LENGTH + 1), "12\0", "\udc80", "so-"])

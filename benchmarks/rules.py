@@ -1,0 +1,118 @@
+"""Time to evaluate rules over a library of a million songs.
+
+``python -m benchmarks.million FOLDER`` writes the library. ``python -m benchmarks.rules FOLDER --enrich`` adds what
+rules read: descriptors, dates, plays, ratings and tags. ``python -m benchmarks.rules FOLDER`` measures.
+"""
+
+import argparse
+import time
+from itertools import repeat
+from pathlib import Path
+
+import numpy as np
+
+from musicsim.audio import HEARD, KEYS, MODES
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.extensions.rules.finding import find_songs
+from musicsim.extensions.rules.rule import Rule, RuleRequest
+from musicsim.library import Library
+from musicsim.library.db import schema
+
+__all__ = ["enrich", "measure"]
+
+_DAY_S = 86_400
+_TAGS = ("calm", "party", "piano", "live", "acoustic", "summer", "sad", "guitar")
+_RULES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("tempo between {0} and 130", "year between 1970 and 1989", "genre is Jazz, Soul"), "random"),
+    (("tempo >= {0}", "energy > 15", "loudness < -10", "mode is minor"), "tempo"),
+    (("plays >= 3", "played not in the last {0}", "genre is Rock", "year < 2000"), "played"),
+    (("rating >= 3", "added in the last {0}", "tag is calm, piano", "tempo < 110", "year > 1980"), "added"),
+    (
+        ("tag is live or genre is Folk", "plays < {0}", "minutes < 5", "tempo > 90", "key is C, G, D", "year > 1965"),
+        "plays",
+    ),
+    (("similar nearest percent 1 to {song}", "tempo > {0}", "year > 1970", "plays = 0"), "similar"),
+)
+"""Conditions and orders; {0} is the value that a person is typing, and {song} is the id of a song."""
+_TYPED = (105, 106, 107, 108, 109)
+
+
+def enrich(library: Library, random_state: int = 0) -> None:
+    """Draw descriptors and dates of all songs, plays of 30%, ratings of 10%, and one tag per song on average."""
+    rng, now = np.random.default_rng(random_state), time.time()
+    with library.write() as connection:
+        ids = np.array(connection.scalars(schema.songs.select().with_only_columns(schema.songs.c.id)).all())
+        n = len(ids)
+        heard = np.column_stack(
+            [rng.normal(120, 25, n), rng.normal(-14, 4, n), rng.gamma(9, 180, n), rng.gamma(4, 5, n)]
+        ).round(2)
+        names = [[*KEYS][k] for k in rng.integers(len(KEYS), size=n)], [MODES[m] for m in rng.integers(2, size=n)]
+        added = now - rng.random(n) * 1000 * _DAY_S
+        sets = ", ".join(f"{column} = ?" for column in (*HEARD, "key", "mode", "added_at"))
+        rows = zip(heard.tolist(), *names, added.tolist(), ids.tolist(), strict=True)
+        connection.exec_driver_sql(
+            f"UPDATE songs SET {sets} WHERE id = ?", [(*values, *others) for values, *others in rows]
+        )
+        played = rng.choice(ids, int(0.3 * n), replace=False).tolist()
+        counts = rng.geometric(0.2, size=len(played)).tolist()
+        rated = rng.choice(ids, n // 10, replace=False).tolist()
+        stars = [f"rated {r}" for r in rng.integers(1, 6, size=len(rated))]
+        tagged = zip(rng.choice(ids, n).tolist(), [_TAGS[t] for t in rng.integers(len(_TAGS), size=n)], strict=True)
+        plays = zip(repeat("me"), played, repeat("drawn"), counts)
+        connection.exec_driver_sql("INSERT OR REPLACE INTO plays VALUES (?, ?, ?, ?)", list(plays))
+        tags = [(i, tag, "drawn", 1.0) for i, tag in (*zip(rated, stars, strict=True), *tagged)]
+        connection.exec_driver_sql("INSERT OR REPLACE INTO tags VALUES (?, ?, ?, ?)", tags)
+        times = (now - rng.random(len(played)) * 700 * _DAY_S).tolist()
+        listens = [(at, "", "play", i, "{}") for at, i in zip(times, played, strict=True)]
+        statement = "INSERT INTO judgments (created_at, listener, kind, song_1, context) VALUES (?, ?, ?, ?, ?)"
+        connection.exec_driver_sql(statement, listens)
+
+
+def measure(library: Library) -> list[dict[str, float | str]]:
+    """Time each rule: first when its columns are read, then for values that a person types, as the maximum of all.
+
+    Returns
+    -------
+    list of dict
+        One per rule: its text, the number of songs that meet it, and wall and CPU seconds for both cases.
+    """
+    snapshot = take_snapshot(library)
+    rows: list[dict[str, float | str]] = []
+    for where, order in _RULES:
+        rules = [_rule(snapshot, where, order, typed) for typed in (*_TYPED, *_TYPED[::-1])]
+        timed = [_time(snapshot, rule) for rule in rules]
+        (n, first, first_cpu), *others = timed
+        typed, typed_cpu = (max(values) for values in list(zip(*others, strict=True))[1:])
+        row = {"what": str(rules[0]), "songs": n, "first s": first, "first CPU s": first_cpu}
+        rows.append(row | {"typed s": typed, "typed CPU s": typed_cpu})
+    return rows
+
+
+def _rule(snapshot: Snapshot, where: tuple[str, ...], order: str, typed: int) -> Rule:
+    song_id = int(snapshot.row_ids[snapshot.n_indexed // 2])
+    return RuleRequest(where=tuple(one.format(typed, song=song_id) for one in where), order=order).rule()
+
+
+def _time(snapshot: Snapshot, rule: Rule) -> tuple[int, float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = find_songs(snapshot, rule)
+    snapshot.songs_at(found.rows[:20])
+    return found.n_matching, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.rules", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--enrich", action="store_true", help="add what rules read to a drawn library")
+    given = parser.parse_args()
+    with Library.open(given.folder) as library:
+        if given.enrich:
+            enrich(library)
+            return
+        for row in measure(library):
+            what, *numbers = row.values()
+            print(" ".join(f"{number:10.3f}" for number in numbers), what)
+
+
+if __name__ == "__main__":
+    _main()

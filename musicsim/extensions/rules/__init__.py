@@ -1,0 +1,13 @@
+"""Rules: playlists of the songs that meet conditions now, such as tempo, rating, last played or similarity."""
+
+from musicsim.hooks import Command, Extension, Section
+
+EXTENSION = Extension(
+    name="rules",
+    commands={
+        "rules": Command("cli:group", "Save rules, and list the songs that follow them now.", "Search and playlists")
+    },
+    sections=(Section("playlist", "page:draw", title="Rules", tab="rules", place=10),),
+    tables="tables",
+    hooks={"http_router": "routes:router", "songs_named": "finding:songs_named"},
+)

@@ -1,0 +1,130 @@
+"""The rule that a person edits on the page: like a rule, but its conditions may be unfinished."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from dataclasses import field as made
+from itertools import count
+
+from musicsim.extensions.rules.rule import (
+    COMPARISONS,
+    FIELDS,
+    Condition,
+    Group,
+    Match,
+    Rule,
+    make_condition,
+    make_rule,
+    split_value,
+)
+
+_numbers = count(1)
+
+
+def _new_id() -> int:
+    return next(_numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One condition in the form; `text` or `names` is its value."""
+
+    field: str = "tempo"
+    comparison: str = ">="
+    text: str = ""
+    names: tuple[str, ...] = ()
+    songs: tuple[int, ...] = ()
+    id: int = made(default_factory=_new_id)  # part of the keys of its widgets
+
+    @property
+    def is_empty(self) -> bool:
+        """True if the line has no value yet, so that it is not a condition."""
+        return not (self.names if FIELDS[self.field] == "names" else self.text.strip())
+
+    def condition(self) -> Condition:
+        """Return the condition; raises ValueError if the value is not valid."""
+        kind = FIELDS[self.field]
+        value = list(self.names) if kind == "names" else split_value(kind, self.comparison, self.text.strip())
+        songs = self.songs if kind == "similar" else ()
+        return make_condition(field=self.field, comparison=self.comparison, value=value, songs=songs)
+
+    def use_field(self, name: str) -> "Line":
+        """Return the line with a different field; only a number is kept as the value."""
+        if name == self.field:
+            return self
+        comparisons = COMPARISONS[FIELDS[name]]
+        comparison = self.comparison if self.comparison in comparisons else comparisons[0]
+        text = self.text if FIELDS[name] == FIELDS[self.field] == "number" else ""
+        return Line(name, comparison, text, id=self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class LineGroup:
+    match: Match = "all"
+    lines: tuple[Line, ...] = made(default_factory=lambda: (Line(),))
+    id: int = made(default_factory=_new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form; its methods return changed copies."""
+
+    match: Match = "all"
+    groups: tuple[LineGroup, ...] = made(default_factory=lambda: (LineGroup(),))
+    order: str = "random"
+    descending: bool = False
+    songs: int = 100
+    minutes: float | None = None
+    name: str = ""  # name of the saved rule
+    id: int = made(default_factory=_new_id)
+
+    @classmethod
+    def from_rule(cls, name: str, rule: Rule) -> "Form":
+        """Return a form with the values of a rule."""
+        groups = tuple(LineGroup(group.match, tuple(map(_line_of, group.conditions))) for group in rule.groups)
+        return cls(rule.match, groups or (LineGroup(),), rule.order, rule.descending, rule.songs, rule.minutes, name)
+
+    def rule(self) -> tuple[Rule, list[str]]:
+        """Return the rule of all valid lines, and a sentence about each line with an invalid value."""
+        problems: list[str] = []
+        groups = []
+        for group in self.groups:
+            conditions = []
+            for line in group.lines:
+                try:
+                    conditions += [] if line.is_empty else [line.condition()]
+                except ValueError as error:
+                    problems.append(str(error))
+            if conditions:
+                groups.append(Group(match=group.match, conditions=tuple(conditions)))
+        others = {"descending": self.descending, "songs": self.songs, "minutes": self.minutes}
+        try:
+            return make_rule(match=self.match, groups=groups, order=self.order, **others), problems
+        except ValueError as error:
+            return make_rule(match=self.match, groups=groups, **others), [*problems, str(error)]
+
+    def add_group(self) -> "Form":
+        return replace(self, groups=(*self.groups, LineGroup()))
+
+    def add_line(self, group_id: int) -> "Form":
+        return self._change_lines(lambda group: (*group.lines, *([Line()] if group.id == group_id else [])))
+
+    def drop_line(self, line_id: int) -> "Form":
+        """Remove a line, and its group if it is empty then; a form has at least one line."""
+        form = self._change_lines(lambda group: tuple(line for line in group.lines if line.id != line_id))
+        return replace(form, groups=tuple(group for group in form.groups if group.lines) or (LineGroup(),))
+
+    def set_songs(self, line_id: int, songs: tuple[int, ...]) -> "Form":
+        """Replace the songs of a line."""
+        return self._change_lines(
+            lambda group: tuple(replace(line, songs=songs) if line.id == line_id else line for line in group.lines)
+        )
+
+    def _change_lines(self, change: Callable[[LineGroup], tuple[Line, ...]]) -> "Form":
+        return replace(self, groups=tuple(replace(group, lines=change(group)) for group in self.groups))
+
+
+def _line_of(condition: Condition) -> Line:
+    if FIELDS[condition.field] == "names":
+        return Line(condition.field, condition.comparison, names=tuple(map(str, condition.value)))
+    texts = (value if isinstance(value, str) else f"{value:.10g}" for value in condition.value)
+    return Line(condition.field, condition.comparison, " to ".join(texts), songs=condition.songs)

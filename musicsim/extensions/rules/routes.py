@@ -1,0 +1,52 @@
+"""Rules over HTTP, for the owner only."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, HTTPException, Path
+
+from musicsim.api.http import Model, read_query
+from musicsim.explorer.libraries import open_library
+from musicsim.explorer.rendering import render_song
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.extensions.rules.finding import find_songs
+from musicsim.extensions.rules.rule import RuleRequest
+from musicsim.extensions.rules.store import RuleStore, SavedRule
+
+router = APIRouter()
+_Name = Annotated[str, Path(description="name of the rule")]
+
+
+def _render(saved: SavedRule) -> dict[str, Any]:
+    return {"name": saved.name, "conditions": str(saved.rule), "rule": saved.document}
+
+
+@router.get("/rules")
+def list_rules(library: str | None = None) -> list[dict[str, Any]]:
+    """List the saved rules."""
+    return [_render(saved) for saved in RuleStore(open_library(library)).all()]
+
+
+@router.put("/rules/{name}")
+def save_rule(
+    name: _Name, request: Annotated[RuleRequest, Depends(read_query(RuleRequest))], library: str | None = None
+) -> dict[str, Any]:
+    """Save a rule; it replaces a rule with the same name."""
+    try:
+        return _render(RuleStore(open_library(library)).save(name, request.rule()))
+    except ValueError as error:
+        raise HTTPException(422, str(error)) from error
+
+
+@router.delete("/rules/{name}")
+def delete_rule(name: _Name, library: str | None = None) -> dict[str, Any]:
+    """Delete a rule. The answer contains the deleted rule."""
+    return _render(RuleStore(open_library(library)).delete(name))
+
+
+@router.get("/rules/{name}/songs")
+def list_songs(name: _Name, library: str | None = None, model: Model = None) -> list[dict[str, Any]]:
+    """List the songs that follow a rule now, in order."""
+    opened = open_library(library)
+    snapshot = snapshot_under(opened, model)
+    rule = RuleStore(opened).get(name).rule
+    return [render_song(song) for song in snapshot.songs_at(find_songs(snapshot, rule).rows)]

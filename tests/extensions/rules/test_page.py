@@ -1,0 +1,66 @@
+"""Tests of the tab Rules, without a browser."""
+
+import pytest
+
+from musicsim.extensions.rules.rule import RuleRequest
+from musicsim.extensions.rules.store import RuleStore
+from tests.pages.actions import labels, open_page, said
+
+
+@pytest.fixture
+def tab(full):
+    RuleStore(full).save("Loved", RuleRequest(where=("thumb is up", "plays < 3 or year > 1900")).rule())
+    return open_page("playlist", "rules")
+
+
+def widget(widgets, prefix, place=0):
+    return [one for one in widgets if (one.key or "").startswith(prefix)][place]
+
+
+def test_count_follows_form(tab, full):
+    assert "12 songs meet the conditions" in said(tab)
+    tempos = sorted(song.tempo for song in full.songs() if song.tempo)
+    widget(tab.text_input, "rules_text_").set_value(f"{tempos[-1]:.3f}").run()
+    widget(tab.selectbox, "rules_comparison_").set_value("<").run()
+    n = sum(song.tempo < float(f"{tempos[-1]:.3f}") for song in full.songs() if song.tempo)
+    assert f"{n} songs meet the conditions" in said(tab)
+    widget(tab.text_input, "rules_text_").set_value("fast").run()
+    assert "must be followed by a number" in said(tab)
+    widget(tab.selectbox, "rules_field_").set_value("artist").run()
+    assert "12 songs meet the conditions" in said(tab)
+    artist = full.songs()[0].artist
+    widget(tab.multiselect, "rules_names_").set_value([artist]).run()
+    assert "4 songs meet the conditions" in said(tab)
+    tab.button(key="rules_add_group").click().run()
+    widget(tab.selectbox, "rules_field_", 1).set_value("words").run()
+    widget(tab.text_input, "rules_text_").set_value("xyzzyq").run()
+    assert "nothing matches" in said(tab)
+    widget(tab.button, "rules_drop_", 1).click().run()
+    widget(tab.number_input, "rules_songs_").set_value(3).run()
+    assert "4 songs meet the conditions; 3 songs within the limits" in said(tab)
+
+
+def test_rule_is_opened_saved_deleted_and_restored(tab, full):
+    store = RuleStore(full)
+    loved = store.get("Loved").rule
+    tab.selectbox(key="rules_choice").set_value("Loved").run()
+    assert "0 songs meet the conditions" in said(tab)
+    assert tab.button(key="rules_play").disabled
+    widget(tab.text_input, "rules_name_").set_value("Also").run()
+    tab.button(key="rules_save_it").click().run()
+    assert store.get("Also").rule == loved
+    assert tab.selectbox(key="rules_choice").value == "Also"
+    tab.button(key="rules_delete").click().run()
+    assert [saved.name for saved in store.all()] == ["Loved"]
+    assert "“Also” was deleted" in said(tab)
+    tab.button(key="rules_undo").click().run()
+    assert store.get("Also").rule == loved
+    assert tab.selectbox(key="rules_choice").value == "Also"
+    assert "Undo" not in labels(tab)
+
+
+def test_rule_is_opened_as_playlist(tab, full):
+    widget(tab.number_input, "rules_songs_").set_value(5).run()
+    tab.button(key="rules_playlist").click().run()
+    assert not tab.exception
+    assert "5 songs · " in "".join(header.value for header in tab.header)
