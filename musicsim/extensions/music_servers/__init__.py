@@ -12,6 +12,8 @@ EXTENSION = Extension(
         "connections": "connections:check",
         "folder_of_remote_songs": "server_songs:SERVERS_FOLDER",
         "foreign_ids": "foreign_ids:ForeignIds",
+        "last_played": "outlets:last_played",
+        "playlist_servers": "outlets:playlist_outlets",
         "playlist_targets": "playlist_page:target",
         "sound": "remote_sound",
         "written_playlists": "playlist_page:draw_written",

@@ -152,6 +152,12 @@ class ServerSongs(Tables):
         """Return a dict from the server's id to the song, for all songs on a server; takes 0.5 kB per song."""
         return {song.id: song for _, song in self._songs(server_songs.c.server == server)}
 
+    def last_played(self) -> dict[int, float]:
+        """Return the time of the last play on any server, in seconds since 1970, keyed by song id."""
+        s = server_songs.c
+        query = sa.select(s.song_id, sa.func.max(s.played_at)).where(s.song_id.is_not(None), s.played_at.is_not(None))
+        return {row[0]: row[1] for row in self._rows(query.group_by(s.song_id))}
+
     def ambiguous(self) -> list[tuple[str, ServerSong]]:
         """Return (server, song) pairs for the songs whose match a person must choose."""
         return list(self._songs(server_songs.c.candidates.is_not(None)))

@@ -1,6 +1,7 @@
 """Plays and skips in the app's own player; they do not change the library's revision."""
 
 import time
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -9,7 +10,7 @@ from musicsim.library.db import Tables, schema
 PLAYER = "this player"
 """Source of these plays."""
 _LISTENER = "owner"
-_SKIP = "skip"  # kind of judgment
+_PLAY, _SKIP = "play", "skip"  # kinds of judgments, which have the time of each play and skip
 
 
 class PlayerPlays(Tables):
@@ -18,11 +19,17 @@ class PlayerPlays(Tables):
             "INSERT INTO plays (listener, song_id, source, count) VALUES (:listener, :song_id, :source, 1) "
             "ON CONFLICT (listener, song_id, source) DO UPDATE SET count = count + 1"
         )
-        self._write_rows((statement, [{"listener": _LISTENER, "song_id": song_id, "source": PLAYER}]))
+        counted = [{"listener": _LISTENER, "song_id": song_id, "source": PLAYER}]
+        self._write_rows((statement, counted), (schema.judgments.insert(), [_event(_PLAY, song_id)]))
 
     def add_skip(self, song_id: int) -> None:
-        row = {"created_at": time.time(), "listener": "", "kind": _SKIP, "song_1": song_id, "context": {}}
-        self._write_rows((schema.judgments.insert(), [row]))
+        self._write_rows((schema.judgments.insert(), [_event(_SKIP, song_id)]))
+
+    def play_times(self) -> list[tuple[int, float]]:
+        """Return the song id and time (seconds since 1970) of each play whose time was stored, oldest first."""
+        j = schema.judgments.c
+        query = sa.select(j.song_1, j.created_at).where(j.kind == _PLAY).order_by(j.created_at, j.id)
+        return [(song_id, at) for song_id, at in self._rows(query)]
 
     def often_skipped(self) -> list[int]:
         """Return the ids of songs that were skipped at least twice, and more often than played."""
@@ -32,3 +39,7 @@ class PlayerPlays(Tables):
         played = sa.select(p.song_id, p.count).where(p.source == PLAYER).subquery()
         query = sa.select(skips.c.song_1).join(played, played.c.song_id == skips.c.song_1, isouter=True)
         return self._values(query.where(skips.c.n >= 2, skips.c.n > sa.func.coalesce(played.c.count, 0)))
+
+
+def _event(kind: str, song_id: int) -> dict[str, Any]:
+    return {"created_at": time.time(), "listener": "", "kind": kind, "song_1": song_id, "context": {}}
