@@ -6,7 +6,9 @@ EXTENSION = Extension(
     name="daily",
     commands={
         "daily": Command(
-            "cli:daily", "Make today's mixes, or change when they are made (docs/listen/daily.md).", "Listen"
+            "cli:daily",
+            "Make today's mixes, or change when they are made (docs/listen/daily.md).",
+            "Search and playlists",
         ),
         "watch": Command("cli:watch", "Pick up new files and make a mix every day, without the app.", "Library"),
     },

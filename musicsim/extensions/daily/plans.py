@@ -23,7 +23,8 @@ _LAST_WEEK, _LOVED, _REGIONS = (
 )
 _WEEK, _LONG = timedelta(days=7), timedelta(days=90)
 _N_SEEDS, _N_NAMED = 12, 3
-_N_REGIONS = 5
+_NEAR_SHARE, _MIN_NEAR, _MAX_NEAR = 1 / 6, 60, 300  # songs around last week, of which a mix uses about fifteen
+_N_REGIONS, _SUCH_AS = 5, "such as "
 _MIN_SONGS = 5  # smaller regions and fewer loved songs are not worth a mix
 # playlists that were saved a moment ago would change the result of a second run
 _REQUEST = PlaylistRequest(minutes=MINUTES, avoid_recent=False)
@@ -64,7 +65,15 @@ def _plan_last_week(snapshot: Snapshot, counts: dict[int, int], last: dict[int, 
     named = ", ".join(f"“{titles[i]}”" for i in seeds[:_N_NAMED])
     more = f" and {len(seeds) - _N_NAMED} more" if len(seeds) > _N_NAMED else ""
     why = f"Songs similar to those you played most in the last seven days: {named}{more}."
-    return Plan(_LAST_WEEK, why, replace(_REQUEST, like=tuple(seeds), rested=frozenset(seeds)))
+    return Plan(_LAST_WEEK, why, replace(_REQUEST, only=_find_near(snapshot, seeds), rested=frozenset(seeds)))
+
+
+def _find_near(snapshot: Snapshot, seeds: list[int]) -> frozenset[int]:
+    """Return the seeds and the songs nearest to them, the same number for each seed if possible."""
+    n_songs = min(snapshot.n_indexed, max(_MIN_NEAR, min(_MAX_NEAR, round(_NEAR_SHARE * snapshot.n_indexed))))
+    vectors = snapshot.vectors_at(snapshot.rows_of(seeds))
+    rows = np.column_stack([snapshot.nearest(vector, n_songs) for vector in vectors])  # row n: the n-th nearest songs
+    return frozenset(snapshot.row_ids[list(dict.fromkeys(rows.ravel().tolist()))[:n_songs]].tolist())
 
 
 def _plan_loved(snapshot: Snapshot, last: dict[int, float], since: date) -> Plan | Skipped:
@@ -94,6 +103,8 @@ def _plan_regions(snapshot: Snapshot) -> Iterator[Plan | Skipped]:
     for region in regions:
         rows: Int64Array = np.flatnonzero(snapshot.clusters[sizes[0]] == region.cluster)
         called = region.name or names.name_rows(rows) or f"region {region.cluster + 1}"
+        if called.startswith(_SUCH_AS):  # only an artist is known
+            called = f"{called.removeprefix(_SUCH_AS)} and similar songs"
         name = add_number(f"Daily mix: {called}", used)
         used.add(name)
         why = f"From the region “{called}” of the map ({count(len(rows), 'song')}); songs with few plays come first."

@@ -86,6 +86,6 @@ def mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> Mix:
     """Return a generated playlist as a mix, with the reasons that the Playlist page shows."""
     ids = [song.id for song in drawn.songs]
     steps = zip(pairwise(ids), drawn.edges[1:], strict=True)
-    taken = [(*pair, edge.reason, edge.probability, edge.label) for pair, edge in steps if edge]
+    taken = [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in steps if edge]
     details = {"taken": taken, "seed": seed, "notes": [plan.why, *drawn.notes]}
     return Mix(plan.name, plan.why, tuple(ids), drawn.duration_s, details)
