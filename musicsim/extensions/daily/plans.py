@@ -25,7 +25,7 @@ _WEEK, _LONG = timedelta(days=7), timedelta(days=90)
 _N_SEEDS, _N_NAMED = 12, 3
 _NEAR_SHARE, _MIN_NEAR, _MAX_NEAR = 1 / 6, 60, 300  # songs around last week, of which a mix uses about fifteen
 _N_REGIONS, _SUCH_AS = 5, "such as "
-_MIN_SONGS = 5  # smaller regions and fewer loved songs are not worth a mix
+_MIN_SONGS = 3  # smaller regions and fewer loved songs are not worth a mix
 # playlists that were saved a moment ago would change the result of a second run
 _REQUEST = PlaylistRequest(minutes=MINUTES, avoid_recent=False)
 

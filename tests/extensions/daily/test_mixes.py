@@ -120,7 +120,7 @@ def test_missing_reasons_are_named(many):
     add_plays(many, [1], days_ago=10)
     many.set_feedback(1, 1)
     skipped = {one.name.removeprefix("Daily mix: "): one.reason for one in make_daily_mixes(many, DAY).skipped}
-    assert skipped["loved, not heard lately"] == "0 loved songs without a play since 2026-08-28; 5 are needed."
+    assert skipped["loved, not heard lately"] == "0 loved songs without a play since 2026-08-28; 3 are needed."
     assert skipped["around last week"] == "No plays of the last seven days are known."
 
 
