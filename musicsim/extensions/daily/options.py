@@ -37,7 +37,7 @@ class DailyOptions:
         None, f"Folder to write the mixes to as M3U8 files; `{NONE}` to write none.", label="Folder for M3U8 files"
     )
     servers: tuple[str, ...] = option(
-        (), f"Music server to send the mixes to, as often as needed; `{NONE}` for no server.", label="Music servers",
+        (), f"Music server to send the mixes to; `{NONE}` for no server.", label="Music servers",
         flags=("--server",),
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from musicsim.wording import add_number, count
 MINUTES = 60.0
 _LAST_WEEK, _LOVED, _REGIONS = (
     "Daily mix: around last week",
-    "Daily mix: loved, not heard lately",
+    "Daily mix: loved, not played lately",
     "Daily mixes by region",
 )
 _WEEK, _LONG = timedelta(days=7), timedelta(days=90)

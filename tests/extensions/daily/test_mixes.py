@@ -67,7 +67,7 @@ def test_loved_mix_has_loved_songs_without_recent_plays(many):
     add_plays(many, sorted(recent), days_ago=89)
     add_plays(many, [*thumbs[10:], *stars[10:]], days_ago=91)
     many.set_feedback(down, -1)
-    mix = mixes_of(make_daily_mixes(many, DAY))["loved, not heard lately"]
+    mix = mixes_of(make_daily_mixes(many, DAY))["loved, not played lately"]
     assert set(mix.song_ids) <= {*thumbs, *stars, *played} - recent
     assert "30 songs" in mix.why
     assert "2026-08-28" in mix.why
@@ -115,12 +115,12 @@ def test_missing_reasons_are_named(many):
     skipped = {one.name.removeprefix("Daily mix: "): one.reason for one in make_daily_mixes(many, DAY).skipped}
     assert skipped == {
         "around last week": "No plays of the last seven days are known.",
-        "loved, not heard lately": "No song has a thumb up, a star, a high rating or many plays.",
+        "loved, not played lately": "No song has a thumb up, a star, a high rating or many plays.",
     }
     add_plays(many, [1], days_ago=10)
     many.set_feedback(1, 1)
     skipped = {one.name.removeprefix("Daily mix: "): one.reason for one in make_daily_mixes(many, DAY).skipped}
-    assert skipped["loved, not heard lately"] == "0 loved songs without a play since 2026-08-28; 3 are needed."
+    assert skipped["loved, not played lately"] == "0 loved songs without a play since 2026-08-28; 3 are needed."
     assert skipped["around last week"] == "No plays of the last seven days are known."
 
 
