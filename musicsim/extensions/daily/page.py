@@ -37,8 +37,9 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         st.button(
             "Undo", icon=":material/undo:", key="daily_undo", on_click=_undo, args=(snapshot,),
-            **off_if(busy, BUSY) if busy else off_if(
-                state.current is None, "There are no mixes yet.", "Return to the mixes of the day before."
+            **off_if(
+                busy or state.current is None, BUSY if busy else "There are no mixes yet.",
+                "Return to the mixes of the day before.",
             ),
         )  # fmt: skip
     watch_job(library, kinds=("daily", "pickup"), revision=snapshot.revision)

@@ -23,8 +23,7 @@ class Watcher:
     def __init__(self, library: Library, *, on_battery: bool = False) -> None:
         self.library, self._on_battery = library, on_battery
         self._looked = float("-inf")  # monotonic time of the last check for new files
-        self._last = ("", 0)  # changes for which the last pickup was started, and its job
-        self._day = ""  # day for which mixes were started
+        self._jobs: dict[str, int] = {}  # the last job for the same changes, or for a day's mixes
 
     def step(self, settings: DailySettings) -> Step:
         """Start the next job that is due. Nothing is read or written outside the hours or on battery."""
@@ -39,22 +38,20 @@ class Watcher:
             self._looked = time.monotonic()
             changes = find_changes(self.library)
             if changes.folders and not self._is_tried(changes.digest):
-                job_id = jobs.start(self.library, "pickup", {"folders": changes.folders, **limits})
-                self._last = (changes.digest, job_id)
+                folders = {"folders": changes.folders}
+                self._jobs[changes.digest] = jobs.start(self.library, "pickup", folders | limits)
                 return Step(f"Picking up new files in {', '.join(changes.folders)}.", is_last=False)
         today = date.today().isoformat()
         if self.library.models.active() is None:
             return Step("There are no new files, and no songs for mixes.")
-        if today in (self._day, read_state(self.library).last_day):
+        if today == read_state(self.library).last_day or self._is_tried(today):
             return Step("There are no new files, and today's mixes are made.")
-        self._day = today
-        jobs.start(self.library, "daily", limits)
+        self._jobs[today] = jobs.start(self.library, "daily", limits)
         return Step("Making today's mixes.", is_last=False)
 
-    def _is_tried(self, digest: str) -> bool:
-        """Return whether a pickup of these changes has ended; one that the limits stopped may start again."""
-        known, job_id = self._last
-        if digest != known:
+    def _is_tried(self, key: str) -> bool:
+        """Return whether a job has ended; a job that the limits stopped may start again."""
+        if key not in self._jobs:
             return False
-        job = self.library.jobs.get(job_id)
+        job = self.library.jobs.get(self._jobs[key])
         return job.state in ("done", "failed") or job.cancel_requested
