@@ -25,7 +25,7 @@ class Heard:
 
 
 def read_heard(library: Library, since: float) -> Heard:
-    """Return the plays `since` a time in seconds since 1970, and all songs' last plays; takes 32 bytes per stored time."""
+    """Return the plays `since` a time in seconds since 1970, and all last plays; takes 32 bytes per stored time."""
     ids, times = library.listening.listen_times()
     own = library.player_plays.play_times()
     ids = np.concatenate([ids, np.array([song_id for song_id, _ in own], dtype=np.int64)])
