@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from itertools import chain
 
 import numpy as np
 
@@ -16,11 +17,8 @@ from musicsim.extensions.daily.heard import find_loved, read_heard
 from musicsim.wording import add_number, count
 
 MINUTES = 60.0
-_LAST_WEEK, _LOVED, _REGIONS = (
-    "Daily mix: around last week",
-    "Daily mix: loved, not played lately",
-    "Daily mixes by region",
-)
+_LAST_WEEK, _LOVED = "Daily mix: around last week", "Daily mix: loved, not played lately"
+_REGIONS = "Daily mixes by region"
 _WEEK, _LONG = timedelta(days=7), timedelta(days=90)
 _N_SEEDS, _N_NAMED = 12, 3
 _NEAR_SHARE, _MIN_NEAR, _MAX_NEAR = 1 / 6, 60, 300  # songs around last week, of which a mix uses about fifteen
@@ -72,8 +70,9 @@ def _find_near(snapshot: Snapshot, seeds: list[int]) -> frozenset[int]:
     """Return the seeds and the songs nearest to them, the same number for each seed if possible."""
     n_songs = min(snapshot.n_indexed, max(_MIN_NEAR, min(_MAX_NEAR, round(_NEAR_SHARE * snapshot.n_indexed))))
     vectors = snapshot.vectors_at(snapshot.rows_of(seeds))
-    rows = np.column_stack([snapshot.nearest(vector, n_songs) for vector in vectors])  # row n: the n-th nearest songs
-    return frozenset(snapshot.row_ids[list(dict.fromkeys(rows.ravel().tolist()))[:n_songs]].tolist())
+    nearest = [snapshot.nearest(vector, n_songs).tolist() for vector in vectors]
+    in_turn = chain.from_iterable(zip(*nearest, strict=False))  # an external engine may return fewer for a seed
+    return frozenset(snapshot.row_ids[list(dict.fromkeys(in_turn))[:n_songs]].tolist())
 
 
 def _plan_loved(snapshot: Snapshot, last: dict[int, float], since: date) -> Plan | Skipped:

@@ -19,6 +19,7 @@ from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import m3u8
 
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]+')
+_ENDING = ".m3u8"
 _MAX_NAME = 100  # characters of a file name; file systems allow 255 bytes
 
 
@@ -48,9 +49,10 @@ def publish(library: Library, mixes: Sequence[Mix], before: Run | None, settings
             _write(library, path, mix)
             files.append(str(path))
     old = before.written if before else Written()
-    for name in sorted(set(old.files) - set(map(str, paths))):
+    for path in sorted(set(map(Path, old.files)) - set(paths)):
         with _note(problems):
-            Path(name).unlink(missing_ok=True)
+            if path.suffix == _ENDING:  # a damaged library deletes no other files
+                path.unlink(missing_ok=True)
     servers = playlist_servers(library) if settings.servers or old.sent else {}
     for server in settings.servers:
         for mix in mixes:
@@ -75,7 +77,7 @@ def _note(problems: list[str]) -> Iterator[None]:
 
 def _paths(folder: str, mixes: Iterable[Mix]) -> dict[Path, Mix]:
     """Return the file of each mix; none without a folder."""
-    return {Path(folder, f"{_NOT_IN_NAMES.sub('', mix.name)[:_MAX_NAME]}.m3u8"): mix for mix in mixes if folder}
+    return {Path(folder, f"{_NOT_IN_NAMES.sub('', mix.name)[:_MAX_NAME]}{_ENDING}"): mix for mix in mixes if folder}
 
 
 def _write(library: Library, path: Path, mix: Mix) -> None:

@@ -12,7 +12,7 @@ from musicsim.library import Library
 
 SOURCE = "Daily mixes"
 """Source of these playlists in the library."""
-_KEY = "daily"
+_KEY = "machine.daily_mixes"  # not restored from a backup, because files of old mixes are deleted
 
 
 @dataclass(frozen=True, slots=True)

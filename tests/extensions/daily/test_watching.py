@@ -108,7 +108,7 @@ def test_steps_wait_for_other_jobs(tiny_library, own_music):
 
 def test_canceled_pickup_waits_for_other_changes(tiny_library, own_music):
     watcher = Watcher(tiny_library)
-    tiny_library.set_text("daily", json.dumps({"last_day": f"{datetime.now().date()}"}))
+    tiny_library.set_text("machine.daily_mixes", json.dumps({"last_day": f"{datetime.now().date()}"}))
     settings = DailySettings(every=0)
     write_song(own_music / "new.flac", seed=77)
     for name in ("new", "newer"):
