@@ -16,7 +16,7 @@ EXTENSION = Extension(
         "pickup": Job("jobs:pick_up", "Picking up new files", unit="file", uses_pool=True),
         "daily": Job("jobs:make_mixes", "Making today's mixes", unit="mix"),
     },
-    sections=(Section("playlist", "page:draw", title="Daily mixes", tab="daily", place=30),),
+    sections=(Section("playlist", "page:draw", title="Daily mixes", place=30),),
     routes="routes:routes",
     hooks={"lifespan": "lifespan:keep_watching"},
 )

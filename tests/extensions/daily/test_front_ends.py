@@ -71,7 +71,7 @@ def test_visitors_have_neither_routes_nor_automatic_work(full, monkeypatch):
 @pytest.mark.long
 def test_page_shows_mixes_and_saves_settings(full):
     make_daily_mixes(full)
-    app = open_page("playlist", "daily")
+    app = open_page("playlist", "Daily mixes")
     first, *_ = full.playlists(source=SOURCE)
     assert first.name in said(app)
     assert "Not made: Daily mix: around last week. No plays of the last seven days are known." in said(app)
