@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 def count(n: int, noun: str) -> str:
     """Return a number with its noun, such as “1 song” or “2,000 songs”."""
-    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith(("ch", "x")) else "s")
     return f"{n:,} {noun if n == 1 else plural}"
 
 

@@ -1,7 +1,13 @@
-"""The application: Streamlit pages, routes for audio, and the HTTP interface."""
+"""The application: Streamlit pages, routes for audio, and the HTTP interface.
+
+The hook ``lifespan`` is ``function() -> AbstractAsyncContextManager[None]``. The app enters these context managers when
+its server starts, and leaves them when it stops; a public demonstration does not.
+"""
 
 import gc
 import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
 import streamlit as st
@@ -18,6 +24,7 @@ from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allow
 from musicsim.api.streams import Dialect
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
+from musicsim.hooks import load_hooks
 from musicsim.parsing import parse_in_turn
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import release_memory
@@ -74,6 +81,14 @@ def uploads_of(session: str) -> tuple[int, int]:
     return len(files.get(session, ())), n_bytes
 
 
+@asynccontextmanager
+async def _lifespan(_app: st.App) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        for enter in [] if is_public() else load_hooks("lifespan"):
+            await stack.enter_async_context(enter())
+        yield
+
+
 def app_options() -> dict[str, Any]:
     """Return the options of ``st.App`` for the script :data:`SHELL`, and start logging in the default library."""
     parse_in_turn()
@@ -96,6 +111,7 @@ def app_options() -> dict[str, Any]:
         "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *pages]),
         "middleware": middleware,
         "on_script_error": show_error,
+        "lifespan": _lifespan,
     }
 
 

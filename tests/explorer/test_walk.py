@@ -186,6 +186,13 @@ def test_excluded_songs_appear_only_if_kept(snapshot):
     assert [s.artist == artist for s in drawn.songs] == [False, False, True, False, False, False]
 
 
+def test_only_chosen_songs_appear(snapshot):
+    chosen = frozenset(snapshot.row_ids[2:8].tolist())
+    request = PlaylistRequest(length=6, only=chosen, exclude=frozenset([int(snapshot.row_ids[2])]), spacing=0)
+    drawn = Walk(snapshot).generate(request, 0)
+    assert {song.id for song in drawn.songs} == chosen - {int(snapshot.row_ids[2])}
+
+
 def test_too_few_matching_songs_give_note(snapshot):
     artist = snapshot.library.songs()[0].artist
     drawn = Walk(snapshot).generate(PlaylistRequest(length=10, artists=frozenset({artist})), 0)

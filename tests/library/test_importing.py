@@ -242,13 +242,18 @@ MINUTE, START = 60, 1_700_000_000
 
 
 def test_plays_are_grouped_into_sittings(store, tmp_path):
-    one, two, _ = add_songs(store, *(("Me", name) for name in ("One", "Two", "Three")))
+    one, two, three = add_songs(store, *(("Me", name) for name in ("One", "Two", "Three")))
     plays = ((0, "One"), (30, "Two"), (33, "One"), (64, "Three"), (200, "One"), (201, "One"))
     rows = [(START + MINUTE * at, "Me", title) for at, title in plays]
     report = import_files(store, scrobbles(tmp_path / "lastfm.csv", *rows))
     assert store.listening.sittings().tolist() == [[0, one], [0, two]], "31 minutes end it; one song is no sitting"
+    ids, times = store.listening.listen_times()
+    song_ids = {"One": one, "Two": two, "Three": three}
+    expected = [(song_ids[title], START + MINUTE * at) for at, title in plays]
+    assert sorted(zip(ids.tolist(), times.tolist(), strict=True)) == sorted(expected)
     store.listening.undo(report.import_id)
     assert store.listening.sittings().shape == (0, 2)
+    assert [len(column) for column in store.listening.listen_times()] == [0, 0]
 
 
 def test_songs_added_later_join_their_sitting(store, tmp_path):

@@ -1,5 +1,7 @@
 """Plays and skips in the app's player."""
 
+import time
+
 import numpy as np
 
 from musicsim.explorer.playlists.steering import song_weights
@@ -39,3 +41,17 @@ def test_often_skipped_songs_weigh_less(tiny_library: Library):
     row = snapshot.row_of(twice)
     assert weights[row] < 1 == weights[snapshot.row_of(once)] == weights[snapshot.row_of(liked)]
     assert tiny_library.judgments.answers() == [], "a skip is no answer"
+
+
+def test_times_of_plays_are_stored(tiny_library: Library):
+    first, second = [song.id for song in tiny_library.songs()][:2]
+    start = time.time()
+    for song_id in (second, first, second):
+        tiny_library.player_plays.add_play(song_id)
+    tiny_library.player_plays.add_skip(first)
+    times = tiny_library.player_plays.play_times()
+    assert [song_id for song_id, _ in times] == [second, first, second]
+    assert all(start <= at <= time.time() for _, at in times)
+    assert tiny_library.judgments.answers() == [], "a play is no answer"
+    forget(tiny_library, second)
+    assert [song_id for song_id, _ in tiny_library.player_plays.play_times()] == [first]

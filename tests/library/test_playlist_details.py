@@ -38,6 +38,18 @@ def test_replaced_playlist_loses_details(tiny_library):
     assert details_of(tiny_library) == {"mine": None}
 
 
+def test_all_playlists_of_a_source_are_replaced_at_once(tiny_library):
+    a, b = (s.id for s in tiny_library.songs()[:2])
+    tiny_library.add_playlists([("old", None, [a]), ("kept", None, [a])], source="x")
+    tiny_library.add_playlists([("other", None, [a])], source="y")
+    tiny_library.saved_playlists.replace_all([("kept", None, [b]), ("new", None, [a])], source="x")
+    found = {(p.source, p.name): p.song_ids for p in tiny_library.playlists()}
+    assert found == {("y", "other"): (a,), ("x", "kept"): (b,), ("x", "new"): (a,)}
+    with pytest.raises(ValueError, match="details"):
+        tiny_library.saved_playlists.replace_all([("bad", None, [a], {"n": {1, 2}})], source="x")
+    assert len(tiny_library.playlists(source="x")) == 2
+
+
 def test_invalid_details_change_nothing(tiny_library):
     a = tiny_library.songs()[0].id
     with pytest.raises(ValueError, match="details"):

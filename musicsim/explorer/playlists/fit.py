@@ -17,6 +17,7 @@ from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.song_labels import SEED, learn_sources, read_words, replace_company
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.progress import Progress
 
 STRENGTH = 200.0  # the default weights count as this many transitions, so that a few playlists cannot override them
@@ -48,7 +49,8 @@ def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
     """Return playlists with at least two songs, without immediate repetitions and songs that lack a vector."""
     lists = Lists([], [])
     for saved in snapshot.library.playlists():
-        if saved.is_generated and not generated:
+        # nobody chose to save the playlists that musicsim writes by itself
+        if saved.is_generated and not (generated and saved.source == OWN_PLAYLISTS):
             continue
         rows = snapshot.rows_of(saved.song_ids)
         rows = rows[rows >= 0]

@@ -221,6 +221,9 @@ def find_allowed_rows(snapshot: Snapshot, request: PlaylistRequest) -> BoolArray
     allowed = filter_rows(snapshot, request)
     if allowed is None:
         allowed = np.ones(snapshot.n_indexed, dtype=bool)
+    if request.only is not None:
+        chosen = snapshot.rows_of(request.only)
+        allowed &= np.isin(np.arange(snapshot.n_indexed), chosen)
     disliked = (song_id for song_id, thumb in snapshot.library.feedback().items() if thumb < 0)
     excluded = snapshot.rows_of([*request.exclude, *disliked])
     allowed[excluded[excluded >= 0]] = False

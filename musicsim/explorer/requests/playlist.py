@@ -73,6 +73,7 @@ class PlaylistRequest(Filters):
     )
     keep: Mapping[int, int] = field(default_factory=dict)  # 0-based position -> song that stays there
     rested: frozenset[int] = frozenset()  # songs from playlists generated a moment ago, which get less weight
+    only: frozenset[int] | None = None  # songs to choose from; None: all songs
 
     @property
     def stops(self) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ EXTENSION = Extension(
         "folder_of_remote_songs": "server_songs:SERVERS_FOLDER",
         "foreign_ids": "foreign_ids:ForeignIds",
         "last_plays": "server_songs:last_plays",
+        "playlist_servers": "outlets:playlist_outlets",
         "playlist_targets": "playlist_page:target",
         "sound": "remote_sound",
         "written_playlists": "playlist_page:draw_written",

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path
 
-from musicsim.api.http import Model, read_query
+from musicsim.api.http import ModelQuery, read_query
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import snapshot_under
@@ -44,7 +44,7 @@ def delete_rule(name: _Name, library: str | None = None) -> dict[str, Any]:
 
 
 @router.get("/rules/{name}/songs")
-def list_songs(name: _Name, library: str | None = None, model: Model = None) -> list[dict[str, Any]]:
+def list_songs(name: _Name, library: str | None = None, model: ModelQuery = None) -> list[dict[str, Any]]:
     """List the songs that follow a rule now, in order."""
     opened = open_library(library)
     snapshot = snapshot_under(opened, model)

@@ -151,6 +151,14 @@ class ListeningStore(Tables):
         last = np.maximum.reduceat(np.frombuffer(b"".join(blocks), dtype=_TIME), [0, *ends[:-1].tolist()])
         return list(zip(song_ids, last.tolist(), strict=True))
 
+    def listen_times(self) -> tuple[Int64Array, Int64Array]:
+        """Return the song id and time (seconds since 1970) of each imported listen with a time, in any order."""
+        h = schema.listens.c
+        rows = list(self._rows(sa.select(h.song_id, h.times)))
+        n_each = [len(times) // _TIME.itemsize for _, times in rows]
+        times = np.frombuffer(b"".join(times for _, times in rows), dtype=_TIME).astype(np.int64)
+        return np.repeat(np.array([song_id for song_id, _ in rows], dtype=np.int64), n_each), times
+
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Return the tags of all songs, or of `song_ids`, with the largest weight from any source, heaviest first."""
         t = schema.tags.c

@@ -36,6 +36,12 @@ class PlayerPlays(Tables):
         query = sa.select(j.song_1, sa.func.max(j.created_at)).where(j.kind == _PLAY).group_by(j.song_1)
         return [(song_id, at) for song_id, at in self._rows(query)]
 
+    def play_times(self) -> list[tuple[int, float]]:
+        """Return the song id and time (seconds since 1970) of each play whose time was stored, oldest first."""
+        j = schema.judgments.c
+        query = sa.select(j.song_1, j.created_at).where(j.kind == _PLAY).order_by(j.created_at, j.id)
+        return [(song_id, at) for song_id, at in self._rows(query)]
+
     def often_skipped(self) -> list[int]:
         """Return the ids of songs that were skipped at least twice, and more often than played."""
         j, p = schema.judgments.c, schema.plays.c

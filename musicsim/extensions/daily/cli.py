@@ -1,0 +1,90 @@
+"""The commands ``musicsim daily`` and ``musicsim watch``."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, plain, progress_bar, show, warn
+from musicsim.cli.options import take_request
+from musicsim.explorer.requests.options import list_changes, options_of
+from musicsim.extensions.daily.limits import find_obstacle
+from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
+from musicsim.extensions.daily.options import DailyOptions, read_settings, save_settings
+from musicsim.extensions.daily.rendering import render_daily, summarize
+from musicsim.extensions.daily.store import read_state
+from musicsim.extensions.daily.watching import Watcher
+from musicsim.library import Library
+from musicsim.wording import clock, count
+
+_PAUSE_S = 0.5
+_BatteryOption = Annotated[bool, typer.Option("--ignore-battery", help="Also work while this machine runs on battery.")]
+_HELP = {field: option.help for field, option in options_of(DailyOptions).items()}
+
+
+@take_request(DailyOptions)
+def daily(
+    request: DailyOptions,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    status: Annotated[bool, typer.Option("--status", help="Show the settings and the last mixes.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Return to the mixes of the day before.")] = False,
+    ignore_battery: _BatteryOption = False,
+) -> None:
+    """Without options, today's mixes are made. Options with a value change the settings instead."""
+    with open_library(library) as lib:
+        if list_changes(request):
+            save_settings(lib, read_settings(lib).change(request))
+        elif undo:
+            undo_daily_mixes(lib)
+        elif not status:
+            obstacle = find_obstacle("", on_battery=ignore_battery)
+            if obstacle:
+                warn("no mixes", f"{obstacle} Add --ignore-battery to make them anyway.")
+            else:
+                with progress_bar() as progress:
+                    make_daily_mixes(lib, progress=progress)
+        if as_json:
+            emit(render_daily(lib))
+        else:
+            _show(lib, with_settings=status or bool(list_changes(request)))
+
+
+def _show(library: Library, *, with_settings: bool) -> None:
+    if with_settings:
+        settings = read_settings(library)
+        echo("automatic: " + ("on" if settings.automatic else "off"))
+        echo(f"hours: {settings.hours or 'any'}; CPU share: {settings.cpu}%; check every {settings.every} minutes")
+        echo(f"folder: {settings.folder or 'none'}; servers: {', '.join(settings.servers) or 'none'}")
+    run = read_state(library).current
+    if run is None:
+        typer.echo("There are no daily mixes yet.")
+        return
+    rows = [(mix.name, count(len(mix.song_ids), "song"), clock(mix.duration_s), mix.why) for mix in run.mixes]
+    rows += [(skipped.name, "skipped", "", skipped.reason) for skipped in run.skipped]
+    caption = f"{run.day}: {summarize(run)} ({run.cpu_seconds:.1f} s of CPU)"
+    show(("daily mix", "songs", "length", "why"), rows, caption=plain(caption))
+
+
+def watch(
+    library: LibraryOption = None,
+    once: Annotated[bool, typer.Option("--once", help="Check once, and end when nothing is left to do.")] = False,
+    every: Annotated[int | None, typer.Option(help=_HELP["every"], min=1, max=1440, metavar="MINUTES")] = None,
+    hours: Annotated[str | None, typer.Option(help=_HELP["hours"])] = None,
+    ignore_battery: _BatteryOption = False,
+) -> None:
+    """Options replace the settings of `musicsim daily` for this call. Ctrl-C ends it."""
+    try:
+        changes = DailyOptions(every=every, hours=hours)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    with open_library(library) as lib:
+        watcher, latest = Watcher(lib, on_battery=ignore_battery), ""
+        while True:
+            words, is_last = watcher.step(read_settings(lib).change(changes))
+            if words != latest:
+                echo(words)
+                latest = words
+            if once and is_last:
+                break
+            time.sleep(_PAUSE_S)

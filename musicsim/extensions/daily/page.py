@@ -1,0 +1,136 @@
+"""Daily mixes on the Playlist page: the mixes with the reason for each, the switch and the settings."""
+
+from datetime import datetime
+
+import streamlit as st
+
+from musicsim.explorer import jobs
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.daily.jobs import start_mixes
+from musicsim.extensions.daily.making import undo_daily_mixes
+from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, read_settings, save_settings
+from musicsim.extensions.daily.publishing import playlist_servers
+from musicsim.extensions.daily.rendering import summarize
+from musicsim.extensions.daily.store import DailyState, Mix, Run, read_state
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.ui.base.option_widgets import describe, limits
+from musicsim.ui.base.text import off_if, plain, toast_errors
+from musicsim.ui.components.jobs_view import BUSY, watch_job
+from musicsim.ui.components.listening import play_songs
+from musicsim.wording import clock, count
+
+_LOOK_S = 2.0
+
+
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
+    """Draw the switch, the mixes and the settings."""
+    library, state = snapshot.library, read_state(snapshot.library)
+    settings = read_settings(library)
+    st.toggle(
+        **describe(DailyOptions, "automatic"), value=settings.automatic, key="daily_automatic",
+        on_change=lambda: _save(snapshot, DailyOptions(automatic=st.session_state["daily_automatic"])),
+    )  # fmt: skip
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        st.button(
+            "Make today's mixes now", icon=":material/today:", key="daily_make", on_click=_make, args=(snapshot,),
+            **off_if(busy, BUSY),
+        )  # fmt: skip
+        st.button(
+            "Undo", icon=":material/undo:", key="daily_undo", on_click=_undo, args=(snapshot,),
+            **off_if(
+                busy or state.current is None, BUSY if busy else "There are no mixes yet.",
+                "Return to the mixes of the day before.",
+            ),
+        )  # fmt: skip
+    watch_job(library, kinds=("daily", "pickup"), revision=snapshot.revision)
+    if settings.automatic and not busy:
+        _notice_changes(snapshot, state)
+    if state.current is None:
+        st.caption("There are no daily mixes yet.")
+    else:
+        _show_run(snapshot, state.current)
+    with st.expander("Settings", icon=":material/settings:"):
+        _show_settings(snapshot, settings)
+
+
+def _notice_changes(snapshot: Snapshot, state: DailyState) -> None:
+    """Rerun the page when the automatic work starts a job, or has made mixes."""
+
+    @st.fragment(run_every=_LOOK_S)
+    def notice() -> None:
+        if jobs.current(snapshot.library) is not None or read_state(snapshot.library) != state:
+            st.rerun()
+
+    notice()
+
+
+def _make(snapshot: Snapshot) -> None:
+    with toast_errors():
+        start_mixes(snapshot.library)
+
+
+def _undo(snapshot: Snapshot) -> None:
+    with toast_errors():
+        before = undo_daily_mixes(snapshot.library)
+        st.toast(
+            f"These are the mixes of {before.day}." if before else "The mixes were removed.", icon=":material/undo:"
+        )
+
+
+def _save(snapshot: Snapshot, options: DailyOptions) -> None:
+    save_settings(snapshot.library, read_settings(snapshot.library).change(options))
+
+
+def _show_run(snapshot: Snapshot, run: Run) -> None:
+    made_at = datetime.fromtimestamp(run.made_at).strftime("%Y-%m-%d %H:%M")
+    st.caption(f"Last run: {made_at} · {plain(summarize(run))}")
+    for number, mix in enumerate(run.mixes):
+        _show_mix(snapshot, run, number, mix)
+    for skipped in run.skipped:
+        st.caption(f"Not made: {plain(skipped.name)}. {plain(skipped.reason)}")
+
+
+def _show_mix(snapshot: Snapshot, run: Run, number: int, mix: Mix) -> None:
+    songs = {song.id: song for song in snapshot.songs_by_id(mix.song_ids)}
+    present = [songs[i] for i in mix.song_ids if i in songs]
+    with st.container(border=True):
+        st.markdown(
+            f"**{plain(mix.name)}** · {count(len(present), 'song')} · {clock(mix.duration_s)}  \n{plain(mix.why)}"
+        )
+        with st.container(horizontal=True, gap="small"):
+            st.button(
+                "Play", icon=":material/play_arrow:", key=f"daily_play_{number}", on_click=play_songs,
+                args=(snapshot.library, present), **off_if(not present, "The songs are no longer in the library."),
+            )  # fmt: skip
+            st.button(
+                "Save a copy", icon=":material/save:", key=f"daily_copy_{number}", on_click=_copy,
+                args=(snapshot, f"{mix.name}, {run.day}", mix),
+            )  # fmt: skip
+
+
+def _copy(snapshot: Snapshot, name: str, mix: Mix) -> None:
+    with toast_errors():
+        snapshot.library.add_playlists([(name, None, mix.song_ids, mix.details)], source=OWN_PLAYLISTS)
+        st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")
+
+
+def _show_settings(snapshot: Snapshot, settings: DailySettings) -> None:
+    servers = [*dict.fromkeys([*playlist_servers(snapshot.library), *settings.servers])]
+    with st.form("daily_settings", border=False):
+        hours = st.text_input(**describe(DailyOptions, "hours"), value=settings.hours or ANY, key="daily_hours")
+        cpu = st.number_input(**limits(DailyOptions, "cpu"), value=settings.cpu, step=5, key="daily_cpu")
+        every = st.number_input(**limits(DailyOptions, "every"), value=settings.every, key="daily_every")
+        folder = st.text_input(**describe(DailyOptions, "folder"), value=settings.folder or NONE, key="daily_folder")
+        chosen = list(settings.servers)
+        if servers:
+            chosen = st.multiselect(
+                **describe(DailyOptions, "servers"), options=servers, default=settings.servers, key="daily_servers"
+            )
+        if st.form_submit_button("Save settings", key="daily_save"):
+            with toast_errors(ValueError):
+                options = DailyOptions(
+                    hours=hours.strip() or ANY, cpu=int(cpu), every=int(every), folder=folder.strip() or NONE,
+                    servers=tuple(chosen) or (NONE,),
+                )  # fmt: skip
+                _save(snapshot, options)
+                st.toast("The settings were saved.", icon=":material/check_circle:")

@@ -1,0 +1,91 @@
+"""The last daily mixes of a library, and those of the day before."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from musicsim.explorer.playlists.walk import GeneratedPlaylist
+from musicsim.extensions.daily.plans import Plan, Skipped
+from musicsim.library import Library
+
+SOURCE = "Daily mixes"
+"""Source of these playlists in the library."""
+_KEY = "machine.daily_mixes"  # not restored from a backup, because files of old mixes are deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    name: str
+    why: str
+    song_ids: tuple[int, ...]
+    duration_s: float
+    details: dict[str, Any]  # reasons, seed and notes, as in other saved playlists
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The copies of mixes outside the library."""
+
+    files: tuple[str, ...] = ()  # M3U8 files
+    sent: tuple[tuple[str, str], ...] = ()  # servers and names of playlists on them
+    problems: tuple[str, ...] = ()  # a sentence for each copy that failed
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The mixes of one day."""
+
+    day: str  # such as 2026-11-26, in local time
+    made_at: float  # seconds since 1970
+    seconds: float
+    cpu_seconds: float
+    mixes: tuple[Mix, ...]
+    skipped: tuple[Skipped, ...]
+    written: Written
+
+
+@dataclass(frozen=True, slots=True)
+class DailyState:
+    runs: tuple[Run, ...] = ()  # the current one, then the one of an earlier day
+    last_day: str = ""  # the last day on which mixes were made; they may have been undone since
+
+    @property
+    def current(self) -> Run | None:
+        return self.runs[0] if self.runs else None
+
+    def before(self, day: str) -> Run | None:
+        """Return the last run of a different day."""
+        return next((run for run in self.runs if run.day != day), None)
+
+
+_json = TypeAdapter(DailyState)
+
+
+def read_state(library: Library) -> DailyState:
+    """Return the stored runs; none if they cannot be read."""
+    try:
+        return _json.validate_json(library.text(_KEY) or "{}")
+    except ValidationError:
+        return DailyState()
+
+
+def save_state(library: Library, state: DailyState) -> None:
+    """Store the runs, and make the current run's mixes the playlists of :data:`SOURCE`; models stay up to date."""
+    was_refreshed = library.is_refreshed
+    mixes = state.current.mixes if state.current else ()
+    rows = [(mix.name, None, mix.song_ids, mix.details) for mix in mixes]
+    library.saved_playlists.replace_all(rows, SOURCE)
+    library.set_text(_KEY, _json.dump_json(state).decode())
+    if was_refreshed:  # models do not learn from these playlists
+        library.note_refreshed()
+
+
+def mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> Mix:
+    """Return a generated playlist as a mix, with the reasons that the Playlist page shows."""
+    ids = [song.id for song in drawn.songs]
+    steps = zip(pairwise(ids), drawn.edges[1:], strict=True)
+    taken = [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in steps if edge]
+    details = {"taken": taken, "seed": seed, "notes": [plan.why, *drawn.notes]}
+    return Mix(plan.name, plan.why, tuple(ids), drawn.duration_s, details)

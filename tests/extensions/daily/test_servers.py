@@ -1,0 +1,66 @@
+"""Tests of daily mixes on music servers, which are skipped without that extension."""
+
+import time
+
+import pytest
+
+from musicsim.extensions.daily.heard import read_heard
+from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
+from musicsim.extensions.daily.options import DailySettings, save_settings
+from musicsim.extensions.daily.publishing import playlist_servers
+
+_PACKAGE = "musicsim.extensions.music_servers"
+connections = pytest.importorskip(f"{_PACKAGE}.connections")
+server_songs = pytest.importorskip(f"{_PACKAGE}.server_songs")
+scripted = pytest.importorskip("tests.extensions.music_servers.serving").scripted
+
+
+def test_mixes_are_sent_and_removed(tiny_library):
+    there = {}
+
+    def answer(call, values):
+        if call == "createPlaylist":
+            list_id = values.get("playlistId") or f"pl-{values['name']}"
+            there[list_id] = values["name"]
+            return {"playlist": {"id": list_id}}
+        if call == "deletePlaylist":
+            del there[values["id"]]
+        if call == "getPlaylists":
+            return {"playlists": {"playlist": [{"id": i, "name": name} for i, name in there.items()]}}
+        return {}
+
+    with scripted(answer) as server:
+        connections.Connections(tiny_library).put(server.connection())
+        songs = [server_songs.ServerSong(f"so-{song.id}", song_id=song.id) for song in tiny_library.songs()]
+        server_songs.ServerSongs(tiny_library).write("home", songs)
+        assert list(playlist_servers(tiny_library)) == ["home"]
+        make_daily_mixes(tiny_library)
+        assert there == {}, "no server was chosen"
+        save_settings(tiny_library, DailySettings(servers=("home", "gone")))
+        run = make_daily_mixes(tiny_library)
+        assert sorted(there.values()) == sorted(mix.name for mix in run.mixes)
+        assert set(run.written.problems) == {
+            "gone: this music server is not connected. Choose another one for daily mixes."
+        }
+        undo_daily_mixes(tiny_library)
+        assert there == {}
+
+
+def test_plays_on_servers_count(tiny_library):
+    now = time.time()
+    first, second, third = (song.id for song in tiny_library.songs()[:3])
+    song = server_songs.ServerSong
+    server_songs.ServerSongs(tiny_library).write(
+        "home",
+        [
+            song("a", song_id=first, played_at=now - 60),
+            song("b", song_id=second, played_at=1.0),
+            song("c", song_id=third),
+        ],
+    )
+    tiny_library.player_plays.add_play(second)
+    heard = read_heard(tiny_library, now - 3600)
+    assert heard.counts == {first: 1, second: 1}
+    assert heard.last[first] == now - 60
+    assert heard.last[second] >= now
+    assert third not in heard.last
