@@ -1,6 +1,5 @@
 """The command group ``musicsim tags``."""
 
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -24,22 +23,20 @@ from musicsim.explorer.requests.options import list_changes
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.tag_writing.backups import Backups
 from musicsim.extensions.tag_writing.plan import Preview, preview
-from musicsim.extensions.tag_writing.request import FIELDS, TagRequest
+from musicsim.extensions.tag_writing.request import Property, TagRequest
 from musicsim.extensions.tag_writing.undoing import undo_tags
 from musicsim.extensions.tag_writing.values import describe_values
 from musicsim.extensions.tag_writing.writing import write_tags
 from musicsim.public import refuse_visitors
 from musicsim.wording import count
 
-_Field = StrEnum("_Field", {name.upper(): name for name in FIELDS})
-
 group = typer.Typer(no_args_is_help=True)
 
 
 def write(
     request: TagRequest,
-    fields: Annotated[
-        list[_Field], typer.Argument(help=f"Properties to write: {', '.join(FIELDS)}.", metavar="PROPERTY...")
+    properties: Annotated[
+        list[Property], typer.Argument(help=f"Properties to write: {', '.join(Property)}.", metavar="PROPERTY...")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -48,7 +45,7 @@ def write(
 ) -> None:
     """Write properties of songs to the tags of their files, and back up the old values."""
     refuse_visitors()
-    names = [field.value for field in dict.fromkeys(fields)]
+    names = [str(name) for name in dict.fromkeys(properties)]
     with open_library(library) as lib:
         if dry_run or not yes:
             with progress_bar(is_noted=False) as progress:
@@ -59,7 +56,7 @@ def write(
             n_files = count(len(planned.files), "music file")
             if planned.files and not confirm(f"Write {count(planned.n_tags, 'tag')} to {n_files}?", yes=False):
                 raise typer.Exit(1)
-        with job_bar(lib, "write_tags", fields=names, request=list_changes(request)) as progress:
+        with job_bar(lib, "write_tags", properties=names, request=list_changes(request)) as progress:
             report = write_tags(lib, names, request, progress)
             progress.outcome = report.words
     for problem in report.problems:

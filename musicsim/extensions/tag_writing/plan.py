@@ -71,11 +71,11 @@ def find_targets(snapshot: Snapshot, request: TagRequest) -> list[tuple[Song, Ta
 
 
 def preview(
-    snapshot: Snapshot, fields: Sequence[str], request: TagRequest, progress: Progress = no_progress
+    snapshot: Snapshot, properties: Sequence[str], request: TagRequest, progress: Progress = no_progress
 ) -> Preview:
     """Compare the new values with the files, without changing anything."""
     planned, problems, n_unchanged = [], [], 0
-    for item in plan(snapshot, fields, request, progress):
+    for item in plan(snapshot, properties, request, progress):
         if isinstance(item, LibraryError):
             problems.append(str(item))
         elif item.changes:
@@ -86,10 +86,10 @@ def preview(
 
 
 def plan(
-    snapshot: Snapshot, fields: Sequence[str], request: TagRequest, progress: Progress
+    snapshot: Snapshot, properties: Sequence[str], request: TagRequest, progress: Progress
 ) -> Iterator[PlannedFile | LibraryError]:
     """Yield the changes of each file, or the error that prevents them; a file is read when its turn comes."""
-    values = NewValues(snapshot, fields)
+    values = NewValues(snapshot, properties)
     targets = find_targets(snapshot, request)
     known = snapshot.library.files.list_known()
     failed = 0
@@ -136,7 +136,7 @@ def _compare(file: TaggedFile, new_values: Mapping[str, Values], replace: bool) 
     changes = {}
     for tag, new in new_values.items():
         old = current.get(tag, ())
-        is_wanted = not old or (replace and (new is MEASURED or not is_same(tag, old, new)))
+        is_wanted = not old or (replace and (new == MEASURED or not is_same(tag, old, new)))
         if tag in file.tags and is_wanted:
             changes[tag] = old, new
     if "gain" not in changes:

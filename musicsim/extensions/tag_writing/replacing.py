@@ -17,9 +17,7 @@ from musicsim.library.scan.catalogue import enter_rewritten
 from musicsim.storage import storage_error
 
 
-def replace_file(
-    library: Library, backups: Backups, target: Target, backup: Path, make: Callable[[Path], str]
-) -> None:
+def replace_file(library: Library, backups: Backups, target: Target, backup: Path, make: Callable[[Path], str]) -> None:
     """Replace a file by the one that ``make(temporary)`` writes, and enter its hash, the result, in the library.
 
     Mode, owner and extended attributes stay. The modification time is the current one, so that backup programs and
@@ -54,7 +52,9 @@ def _explain_errors(file: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT) and (problem := storage_error(error, file)) is not None:
             raise problem from error
-        raise LibraryError(f"{file} cannot be replaced ({error.strerror}). Check its permissions and its disk.") from error
+        raise LibraryError(
+            f"{file} cannot be replaced ({error.strerror}). Check its permissions and its disk."
+        ) from error
 
 
 def hash_sound(path: Path) -> str:

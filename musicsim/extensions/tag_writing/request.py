@@ -1,18 +1,20 @@
 """The options for writing file tags."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option, settle
 
-FIELDS = {
-    "tempo": "Tempo",
-    "key": "Key",
-    "replaygain": "ReplayGain",
-    "region": "Region of the map",
-    "mood": "Mood",
-}
-"""Labels of the properties that can be written, keyed by their names on the command line."""
+
+class Property(StrEnum):
+    """A property of a song that can be written."""
+
+    TEMPO = "tempo"
+    KEY = "key"
+    REPLAYGAIN = "replaygain"
+    REGION = "region"
+    MOOD = "mood"
 
 
 @dataclass(frozen=True, kw_only=True)

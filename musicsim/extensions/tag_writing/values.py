@@ -16,18 +16,18 @@ _REFERENCE = -18.0  # LUFS, ReplayGain 2.0
 _MOODS = ("brightness", "energy")  # the descriptors whose words describe a mood
 _TOLERANCE = 0.015  # dB; Opus stores steps of 1/256 dB
 MEASURED: Values = ()
-"""The value of a tag that is measured while the file is written."""
+"""Stands for a value that is measured while the file is written."""
 
 
 class NewValues:
     """The values of the chosen properties for the songs of a snapshot."""
 
-    def __init__(self, snapshot: Snapshot, fields: Collection[str]) -> None:
-        self._fields = frozenset(fields)
+    def __init__(self, snapshot: Snapshot, properties: Collection[str]) -> None:
+        self._properties = frozenset(properties)
         self._rows = {int(song_id): row for row, song_id in enumerate(snapshot.row_ids.tolist())}
         self._columns = snapshot.columns
         self._thirds = {name: _thirds(getattr(snapshot.columns, name)) for name in _MOODS}
-        coarsest = min(snapshot.clusters, key=int, default=None) if "region" in self._fields else None
+        coarsest = min(snapshot.clusters, key=int, default=None) if "region" in self._properties else None
         self._clusters = None if coarsest is None else snapshot.clusters[coarsest]
         self._regions = {} if coarsest is None else {region.cluster: region.name for region in regions_of(snapshot)[0]}
 
@@ -35,17 +35,17 @@ class NewValues:
         """Return the known values of a song, keyed by tag. The gain and the peak are measured later."""
         row = self._rows.get(song.id)
         values: dict[str, Values] = {}
-        if "tempo" in self._fields and song.tempo is not None:
+        if "tempo" in self._properties and song.tempo is not None:
             values["tempo"] = (f"{song.tempo:.0f}",)
-        if "key" in self._fields and song.key is not None:
+        if "key" in self._properties and song.key is not None:
             values["key"] = (song.key + "m" * (song.mode == "minor"),)
-        if "replaygain" in self._fields:
+        if "replaygain" in self._properties:
             values |= {"gain": MEASURED, "peak": MEASURED}
         if row is None:
             return values
         if self._clusters is not None and (name := self._regions.get(int(self._clusters[row]))):
             values["region"] = (name,)
-        if "mood" in self._fields and (moods := self._moods(row)):
+        if "mood" in self._properties and (moods := self._moods(row)):
             values["mood"] = moods
         return values
 
@@ -82,4 +82,4 @@ def is_same(tag: str, old: Values, new: Values) -> bool:
 
 
 def describe_values(values: Values) -> str:
-    return ", ".join(values) if values is not MEASURED else "measured when written"
+    return ", ".join(values) if values else "measured when written"

@@ -41,9 +41,9 @@ class WriteReport:
 
 
 def write_tags(
-    library: Library, fields: Sequence[str], request: TagRequest, progress: Progress = no_progress
+    library: Library, properties: Sequence[str], request: TagRequest, progress: Progress = no_progress
 ) -> WriteReport:
-    """Write properties (of :data:`musicsim.extensions.tag_writing.request.FIELDS`) to the files of songs.
+    """Write properties (each a `Property`) to the files of songs.
 
     A file that cannot be changed is listed, and the run continues. Raises StoreLockedError if another process changes
     the library, and StorageError if a disk is full; finished files stay and can be undone.
@@ -57,7 +57,7 @@ def write_tags(
         run: Run | None = None
         numbers = count_up(1)
         try:
-            for item in plan(take_snapshot(library), fields, request, progress):
+            for item in plan(take_snapshot(library), properties, request, progress):
                 if isinstance(item, LibraryError):
                     report.problems.append(str(item))
                     continue
@@ -84,10 +84,10 @@ def write_tags(
 
 def _measure(planned: PlannedFile) -> dict[str, tuple[Values, Values]]:
     """Return the changes with measured values, without those that change nothing."""
-    needs = any(new is MEASURED for _, new in planned.changes.values())
+    needs = any(new == MEASURED for _, new in planned.changes.values())
     measured = measure(planned.target.file) if needs else {}
     changes = {
-        tag: (old, measured.get(tag, ()) if new is MEASURED else new) for tag, (old, new) in planned.changes.items()
+        tag: (old, measured.get(tag, ()) if new == MEASURED else new) for tag, (old, new) in planned.changes.items()
     }
     return {tag: (old, new) for tag, (old, new) in changes.items() if new and not is_same(tag, old, new)}
 
@@ -122,8 +122,8 @@ def _write_file(library: Library, backups: Backups, backup_file: Path, planned: 
         backups.check_file.unlink(missing_ok=True)
 
 
-def run_write(library: Library, *, fields: Sequence[str], request: dict[str, Any], progress: Any) -> bool:
+def run_write(library: Library, *, properties: Sequence[str], request: dict[str, Any], progress: Any) -> bool:
     """Run the job."""
-    report = write_tags(library, fields, TagRequest(**request), progress)
+    report = write_tags(library, properties, TagRequest(**request), progress)
     progress.outcome = ". ".join([report.words, *report.problems[:1]])
     return True
