@@ -4,7 +4,9 @@ from musicsim.hooks import Command, Extension, Job, Section
 
 EXTENSION = Extension(
     name="tag_writing",
-    commands={"tags": Command("cli:group", "Write file tags to your music files, and undo it.", "Your music")},
+    commands={
+        "tags": Command("cli:group", "Write file tags to your music files, with a backup, and undo it.", "Library")
+    },
     jobs={
         "write_tags": Job("writing:run_write", "Writing file tags", unit="file"),
         "undo_tags": Job("undoing:run_undo", "Undoing file tags", unit="file"),

@@ -54,7 +54,7 @@ def write(
                 _show_preview(planned, as_json=as_json)
                 return
             n_files = count(len(planned.files), "music file")
-            if planned.files and not confirm(f"Write {count(planned.n_tags, 'tag')} to {n_files}?", yes=False):
+            if planned.files and not confirm(f"Write {count(planned.n_values, 'value')} to {n_files}?", yes=False):
                 raise typer.Exit(1)
         with job_bar(lib, "write_tags", properties=names, request=list_changes(request)) as progress:
             report = write_tags(lib, names, request, progress)
@@ -62,7 +62,7 @@ def write(
     for problem in report.problems:
         warn("not written", problem)
     if as_json:
-        facts = {"run": report.run or None, "files": report.n_files, "tags": report.n_tags}
+        facts = {"run": report.run or None, "files": report.n_files, "values": report.n_values}
         emit(facts | {"unchanged": report.n_unchanged, "problems": report.problems})
     else:
         echo(f"{report.words}.")
@@ -91,7 +91,7 @@ def _show_preview(planned: Preview, *, as_json: bool) -> None:
     )
     for problem in planned.problems:
         warn("cannot be written", problem)
-    echo(f"{count(planned.n_tags, 'tag')} would be written to {count(len(planned.files), 'file')}.")
+    echo(f"{count(planned.n_values, 'value')} would be written to {count(len(planned.files), 'file')}.")
 
 
 def undo(

@@ -12,7 +12,7 @@ from musicsim.extensions.tag_writing.plan import Preview, preview
 from musicsim.extensions.tag_writing.request import Property, TagRequest
 from musicsim.extensions.tag_writing.values import describe_values
 from musicsim.library import Library
-from musicsim.ui.base.desk import desk, value_of, wait_for
+from musicsim.ui.base.desk import AT_ONCE_S, desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, off_if, plain
 from musicsim.ui.components.jobs_view import BUSY, start_job
@@ -59,12 +59,13 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 def _draw_preview(snapshot: Snapshot, asked: _Chosen, *, busy: bool) -> None:
     key = ("tags", snapshot.library.folder, snapshot.revision, asked)
     task = desk().ask(key, lambda progress: preview(snapshot, asked.properties, asked.request, progress))
+    task.wait(AT_ONCE_S)
     wait_for([task])
     planned = value_of(task)
     if planned is None:
         return
     n_files = len(planned.files)
-    words = f"{count(planned.n_tags, 'tag')} to {count(n_files, 'file')}"
+    words = f"{count(planned.n_values, 'value')} to {count(n_files, 'file')}"
     st.button(
         f"Write {words}", icon=":material/save:", type="primary", key="tags_write",
         **off_if(busy or not n_files, BUSY if busy else "There is nothing to write."),

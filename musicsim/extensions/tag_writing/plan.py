@@ -48,7 +48,7 @@ class Preview:
     problems: tuple[str, ...]
 
     @property
-    def n_tags(self) -> int:
+    def n_values(self) -> int:
         return sum(len(file.changes) for file in self.files)
 
 

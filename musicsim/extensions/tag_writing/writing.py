@@ -28,13 +28,13 @@ from musicsim.wording import count
 class WriteReport:
     run: str = ""  # name of the run, which undo needs; empty if no file was changed
     n_files: int = 0  # changed files
-    n_tags: int = 0
+    n_values: int = 0  # values written
     n_unchanged: int = 0  # files that already have all values
     problems: list[str] = field(default_factory=list)  # a sentence for each file that could not be changed
 
     @property
     def words(self) -> str:
-        parts = [f"{count(self.n_tags, 'tag')} written to {count(self.n_files, 'file')}"]
+        parts = [f"{count(self.n_values, 'value')} written to {count(self.n_files, 'file')}"]
         parts += [f"{count(self.n_unchanged, 'file')} unchanged"] if self.n_unchanged else []
         parts += [f"{count(len(self.problems), 'file')} failed"] if self.problems else []
         return ", ".join(parts)
@@ -73,7 +73,11 @@ def write_tags(
                 except (LibraryError, AudioError, OSError) as error:
                     report.problems.append(str(error))
                     continue
-                report.run, report.n_files, report.n_tags = run.name, report.n_files + 1, report.n_tags + len(changes)
+                report.run, report.n_files, report.n_values = (
+                    run.name,
+                    report.n_files + 1,
+                    report.n_values + len(changes),
+                )
         finally:
             if run is not None and not run.files():
                 run.folder.rmdir()
