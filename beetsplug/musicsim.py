@@ -77,10 +77,11 @@ class MusicsimPlugin(BeetsPlugin):
 
     def _simtags(self, lib: Any, opts: Any, args: Sequence[str]) -> None:
         with self._library() as library:
-            songs = {path: song for song in library.songs() for path in library.files.paths_of([song.id])[song.id]}
+            songs = {song.id: song for song in library.songs()}
+            song_at = {path: songs[song_id] for song_id, path in library.files.here()}
         changed = []
         for item in lib.items(args):
-            song = songs.get(Path(os.fsdecode(item.path)))
+            song = song_at.get(Path(os.fsdecode(item.path)))
             if song is None:
                 self._log.warning("not in the musicsim library: {}", item)
                 continue

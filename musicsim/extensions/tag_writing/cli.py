@@ -36,7 +36,7 @@ group = typer.Typer(no_args_is_help=True)
 def write(
     request: TagRequest,
     properties: Annotated[
-        list[Property], typer.Argument(help=f"Properties to write: {', '.join(Property)}.", metavar="PROPERTY...")
+        list[Property], typer.Argument(help=f"Properties to write: {', '.join(Property)}.", metavar="PROPERTY")
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
