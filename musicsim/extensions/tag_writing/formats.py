@@ -6,6 +6,7 @@ RFC 7845 instead of ReplayGain. ID3 tags keep their version (2.2 becomes 2.4), a
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,19 +38,16 @@ class TaggedFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        try:
+        with _explain_errors(path):
             self._file, self._family = _open(path)
-        except LibraryError:
-            raise
-        except Exception as error:  # mutagen raises many kinds of errors for damaged files
-            raise LibraryError(f"{path}: the tags cannot be read ({error}). Repair them with a tag editor.") from error
         names = zip(TAGS, _NAMES[self._family], strict=True)
         self._names = {tag: name for tag, name in names if name}
         self.tags = tuple(self._names)  # the tags that this format can hold
 
     def read(self) -> dict[str, Values]:
         """Return the values that the file has, keyed by tag."""
-        return {tag: values for tag in self.tags if (values := self._values(tag))}
+        with _explain_errors(self._path):
+            return {tag: values for tag in self.tags if (values := self._values(tag))}
 
     def _values(self, tag: str) -> Values:
         raw = [self._file.tags[key] for key in self._keys(self._names[tag])]
@@ -71,20 +69,22 @@ class TaggedFile:
 
     def others(self) -> dict[str, str]:
         """Return everything else in the tags, to check that it stays."""
-        ours = {name.casefold() for name in self._names.values()}
-        found = {key: repr(self._file.tags[key]) for key in self._file.tags.keys() if key.casefold() not in ours}  # noqa: SIM118
-        pictures = [repr(picture.write()) for picture in getattr(self._file, "pictures", ())]
+        ours, tags = {name.casefold() for name in self._names.values()}, self._file.tags
+        with _explain_errors(self._path):
+            found = {key: repr(tags[key]) for key in tags.keys() if key.casefold() not in ours}  # noqa: SIM118
+            pictures = [repr(picture.write()) for picture in getattr(self._file, "pictures", ())]
         return found | {"pictures": "".join(pictures)}
 
     def write(self, values: Mapping[str, Values]) -> None:
         """Set tags in the file, which is changed in place."""
-        for tag, texts in values.items():
-            name = self._names[tag]
-            for key in self._keys(name):
-                del self._file.tags[key]
-            self._file.tags[name] = self._convert(tag, name, texts)
         before = _read_id3v1(self._path)
-        self._file.save(**({"v2_version": 3 if self._family == "id3v2.3" else 4} if "id3" in self._family else {}))
+        with _explain_errors(self._path):
+            for tag, texts in values.items():
+                name = self._names[tag]
+                for key in self._keys(name):
+                    del self._file.tags[key]
+                self._file.tags[name] = self._convert(tag, name, texts)
+            self._file.save(**({"v2_version": 3 if self._family == "id3v2.3" else 4} if "id3" in self._family else {}))
         if before is not None and _read_id3v1(self._path) not in (None, before):  # mutagen writes it again
             with self._path.open("r+b") as stream:
                 stream.seek(-_ID3V1, os.SEEK_END)
@@ -103,6 +103,16 @@ class TaggedFile:
                 return [int(texts[0])]
             return [MP4FreeForm(text.encode(), AtomDataType.UTF8) for text in texts]
         return [_to_r128(text) for text in texts] if self._family == "opus" and tag == "gain" else list(texts)
+
+
+@contextmanager
+def _explain_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (LibraryError, OSError):
+        raise
+    except Exception as error:  # mutagen raises many kinds of errors for damaged files
+        raise LibraryError(f"{path}: mutagen cannot process its tags ({error}). Repair them with an editor.") from error
 
 
 def _open(path: Path) -> tuple[Any, str]:

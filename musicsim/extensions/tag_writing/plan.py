@@ -99,9 +99,9 @@ def plan(
             check_writable(snapshot.library, target, known)
             changes = _compare(TaggedFile(target.file), values.of(song), request.replace)
             yield PlannedFile(song, target, changes)
-        except LibraryError as error:
+        except (LibraryError, OSError) as error:
             failed += 1
-            yield error
+            yield error if isinstance(error, LibraryError) else LibraryError(f"{target.file} cannot be read ({error}).")
     progress("", len(targets), len(targets), failed=failed)
 
 

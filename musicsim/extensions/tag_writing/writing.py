@@ -73,11 +73,9 @@ def write_tags(
                 except (LibraryError, AudioError, OSError) as error:
                     report.problems.append(str(error))
                     continue
-                report.run, report.n_files, report.n_values = (
-                    run.name,
-                    report.n_files + 1,
-                    report.n_values + len(changes),
-                )
+                report.run = run.name
+                report.n_files += 1
+                report.n_values += len(changes)
         finally:
             if run is not None and not run.files():
                 run.folder.rmdir()

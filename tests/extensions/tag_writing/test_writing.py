@@ -169,6 +169,18 @@ def test_undo_refuses_files_that_changed_since(tiny_library, own_music):
         undo_tags(tiny_library, "2020")
 
 
+def test_old_bytes_that_were_added_meanwhile_stay_their_own_song(tiny_library, own_music):
+    song = tiny_library.songs()[0]
+    original, n_songs = song.path.read_bytes(), len(tiny_library)
+    write_tags(tiny_library, ["replaygain"], TagRequest(songs={song.id}))
+    (own_music / "from a backup.flac").write_bytes(original)
+    tiny_library.add(own_music)
+    assert undo_tags(tiny_library).n_files == 1
+    assert song.path.read_bytes() == original
+    assert tiny_library.song(song.id).path == song.path
+    assert tiny_library.add(own_music).n_unchanged == n_songs + 1
+
+
 def test_visitors_cannot_write(tiny_library, own_music, monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     for act in (lambda: write_tags(tiny_library, ["key"], TagRequest()), lambda: undo_tags(tiny_library)):
