@@ -136,7 +136,10 @@ class Backups:
             temporary, backup = (Path(os.fsdecode(bytes.fromhex(path))) for path in json.loads(self._note.read_text()))
         except FileNotFoundError:
             return None
-        if is_temporary(temporary):
+        except ValueError:  # the note is damaged
+            self._note.unlink()
+            return None
+        if temporary.name.startswith(_TEMPORARY):  # nothing else is ever deleted
             temporary.unlink(missing_ok=True)
         self._note.unlink()
         return Backup.read(backup) if backup.exists() else None
@@ -145,10 +148,6 @@ class Backups:
 def temporary_beside(path: Path) -> Path:
     """Return an unused hidden name in the same folder; scans skip it, and it can replace the file."""
     return path.with_name(f"{_TEMPORARY}{secrets.token_hex(6)}{path.suffix}")
-
-
-def is_temporary(path: Path) -> bool:
-    return path.name.startswith(_TEMPORARY)
 
 
 def sync_folder(folder: Path) -> None:

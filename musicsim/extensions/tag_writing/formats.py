@@ -125,7 +125,8 @@ def _open(path: Path) -> tuple[Any, str]:
     from mutagen.oggopus import OggOpus
 
     file = mutagen.File(path)
-    if file is not None and file.tags is None:
+    is_new = file is not None and file.tags is None
+    if is_new:
         try:
             file.add_tags()
         except (mutagen.MutagenError, NotImplementedError):
@@ -134,19 +135,14 @@ def _open(path: Path) -> tuple[Any, str]:
         raise LibraryError(f"{path}: this format has no tags that can be written. Convert the file, or leave it out.")
     tags = file.tags
     if isinstance(tags, ID3):
-        return _open_id3(path, file)
+        version = () if is_new else tags.version[:2]
+        if version in ((2, 3), (2, 4)):  # again, so that frames stay as they are, without those from ID3v1
+            file = type(file)(path, translate=False, load_v1=False)
+        return file, "id3v2.3" if version == (2, 3) else "id3"
     if isinstance(file, OggOpus):
         return file, "opus"
     kinds = {APEv2: "ape", ASFTags: "asf", MP4Tags: "mp4"}
     return file, next((family for kind, family in kinds.items() if isinstance(tags, kind)), "vorbis")
-
-
-def _open_id3(path: Path, file: Any) -> tuple[Any, str]:
-    """Open a file again so that mutagen keeps its frames as they are, without frames from ID3v1."""
-    version = file.tags.version[:2] if getattr(file.tags, "_header", None) is not None else ()
-    if version in ((2, 3), (2, 4)):
-        file = type(file)(path, translate=False, load_v1=False)
-    return file, "id3v2.3" if version == (2, 3) else "id3"
 
 
 def _make_frame(name: str, **values: Any) -> Any:

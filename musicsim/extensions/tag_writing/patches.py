@@ -5,10 +5,8 @@ versions. Only a few header fields within it may differ. If the versions share n
 """
 
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +50,7 @@ class Patch:
 
 
 def make_patch(old: Path, new: Path) -> Patch:
-    """Compare two files; memory is a few times the number of different bytes."""
+    """Compare two files block by block; memory is a few times the number of different bytes."""
     a, b = _map(old), _map(new)
     prefix = _common_prefix(a, b)
     candidates = [(shift, _find_runs(a, b, prefix, shift)) for shift in dict.fromkeys((len(b) - len(a), 0))]
@@ -81,21 +79,16 @@ def _common_prefix(a: _Bytes, b: _Bytes) -> int:
 
 def _find_runs(a: _Bytes, b: _Bytes, prefix: int, shift: int) -> tuple[Int64Array, Int64Array]:
     """Return the starts and lengths of the runs of `a` that differ from the shifted `b`."""
-    places = [*_differences(a, b, prefix, shift)]
-    joined = np.concatenate(places) if places else np.empty(0, np.int64)
-    if not len(joined):
-        return joined, joined
-    breaks = np.flatnonzero(np.diff(joined) > _MAX_GAP) + 1
-    starts, ends = joined[np.r_[0, breaks]], joined[np.r_[breaks - 1, len(joined) - 1]] + 1
-    return starts, ends - starts
-
-
-def _differences(a: _Bytes, b: _Bytes, prefix: int, shift: int) -> Iterator[Int64Array]:
     first = min(max(prefix, -shift), len(a))
     last = max(min(len(a), len(b) - shift), first)
-    yield np.arange(prefix, first, dtype=np.int64)
+    runs = [(prefix, first)] if prefix < first else []
     for start in range(first, last, _BLOCK):
         end = min(start + _BLOCK, last)
-        places: Any = np.flatnonzero(a[start:end] != b[start + shift : end + shift])
-        yield places.astype(np.int64) + start
-    yield np.arange(last, len(a), dtype=np.int64)
+        places = np.flatnonzero(a[start:end] != b[start + shift : end + shift]) + start
+        if len(places):
+            breaks = np.flatnonzero(np.diff(places) > _MAX_GAP)
+            starts, ends = places[np.r_[0, breaks + 1]], places[np.r_[breaks, len(places) - 1]] + 1
+            runs += zip(starts.tolist(), ends.tolist(), strict=True)
+    runs += [(last, len(a))] if last < len(a) else []
+    bounds = np.array(runs, dtype=np.int64).reshape(-1, 2)
+    return bounds[:, 0].copy(), bounds[:, 1] - bounds[:, 0]

@@ -43,7 +43,7 @@ def undo_tags(library: Library, run: str | None = None, progress: Progress = no_
         was_refreshed = library.is_refreshed
         try:
             for done, file in enumerate(files):
-                progress(file.stem, done, len(files), failed=len(report.problems))
+                progress("restoring files", done, len(files), failed=len(report.problems))
                 try:
                     report.n_files += _restore(library, backups, file)
                     found.drop(file)

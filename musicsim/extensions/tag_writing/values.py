@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from musicsim._arrays import Float32Array
 from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.map_columns import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -58,9 +59,11 @@ class NewValues:
         return tuple(words)
 
 
-def _thirds(values: "np.typing.NDArray[np.float32]") -> tuple[float, float]:
+def _thirds(values: Float32Array) -> tuple[float, float]:
+    """Return the bounds of the lowest and the highest third; infinite if the songs do not differ."""
     known = values[np.isfinite(values)]
-    return tuple(np.quantile(known, (1 / 3, 2 / 3)).tolist()) if len(known) else (-np.inf, np.inf)
+    low, high = np.quantile(known, (1 / 3, 2 / 3)).tolist() if len(known) else (0.0, 0.0)
+    return (low, high) if low < high else (-np.inf, np.inf)
 
 
 def measure(path: Path) -> dict[str, Values]:
