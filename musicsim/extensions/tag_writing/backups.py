@@ -71,7 +71,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The time when the run began, such as 20261126-074512."""
+        """The time when the run began, such as 2026-11-26-074512."""
         return self.folder.name
 
     def files(self) -> list[Path]:
@@ -111,7 +111,7 @@ class Backups:
 
     def new_run(self) -> Run:
         """Create the folder of a run."""
-        name = stem = time.strftime("%Y%m%d-%H%M%S")
+        name = stem = time.strftime("%Y-%m-%d-%H%M%S")
         n = 1
         while (self.folder / name).exists():
             n += 1

@@ -38,8 +38,8 @@ _CHOSEN: Key[_Chosen | None] = Key("tags_chosen", lambda: None, "choice of the l
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
     st.caption(
-        "musicsim changes music files only if you click *Write* here, or use `musicsim tags`. The old bytes are backed "
-        "up in the library's folder, so every change can be undone."
+        "musicsim changes music files only if you click *Write* here, or use `musicsim tags`. The old values are "
+        "backed up in the library's folder, so every change can be undone."
     )
     with st.form("tags_form", border=False):
         chosen = st.pills("Properties", list(Property), format_func=_LABELS.__getitem__, selection_mode="multi",
