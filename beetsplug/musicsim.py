@@ -1,4 +1,4 @@
-"""beets plugin for similar songs and playlists: ``beet similar QUERY`` and ``beet simlist QUERY``.
+"""beets plugin for similar songs, playlists and tags: ``beet similar``, ``beet simlist`` and ``beet simtags``.
 
 beets items and musicsim songs are matched by their file paths. Set ``plugins: musicsim`` in the beets configuration.
 For a library other than musicsim's default one, also set ``musicsim: {library: FOLDER}``.
@@ -18,14 +18,14 @@ _MAX_EXAMPLES = 20
 
 
 class MusicsimPlugin(BeetsPlugin):
-    """Plugin with two commands; it imports musicsim only when one of them runs."""
+    """Plugin with three commands; it imports musicsim only when one of them runs."""
 
     def __init__(self) -> None:
         super().__init__()
         self.config.add({"library": ""})
 
     def commands(self) -> list[ui.Subcommand]:
-        """Return the commands ``similar`` and ``simlist``."""
+        """Return the commands ``similar``, ``simlist`` and ``simtags``."""
         similar = ui.Subcommand("similar", help="list the songs that sound most like the songs matching a query")
         similar.parser.add_option("-n", "--number", type="int", default=10, help="number of songs (10)")
         similar.func = self._similar
@@ -36,7 +36,19 @@ class MusicsimPlugin(BeetsPlugin):
             command.parser.usage = f"%prog {command.name} QUERY [options]"
             command.parser.add_path_option()
             command.parser.add_format_option()
-        return [similar, simlist]
+        return [similar, simlist, self._make_simtags()]
+
+    def _make_simtags(self) -> ui.Subcommand:
+        simtags = ui.Subcommand("simtags", help="set the tempo (bpm) and key (initial_key) of the items in a query")
+        add = simtags.parser.add_option
+        simtags.parser.usage = "%prog simtags QUERY [options]"
+        add("-r", "--replace", action="store_true", help="also replace values that the items already have")
+        add("-p", "--pretend", action="store_true", help="show the changes without making them")
+        add("-y", "--yes", action="store_true", help="skip the question")
+        add("-w", "--write", action="store_true", default=None, help="also write the files (default: as in beets)")
+        add("-W", "--nowrite", action="store_false", dest="write", help="change only the library of beets")
+        simtags.func = self._simtags
+        return simtags
 
     def _similar(self, lib: Any, opts: Any, args: Sequence[str]) -> None:
         from musicsim.explorer.requests.search import SearchRequest
@@ -62,6 +74,31 @@ class MusicsimPlugin(BeetsPlugin):
             self._show(lib, library, [(song, "") for song in drawn.songs], opts)
             for note in drawn.notes:
                 self._log.warning("{}", note)
+
+    def _simtags(self, lib: Any, opts: Any, args: Sequence[str]) -> None:
+        with self._library() as library:
+            songs = {song.id: song for song in library.songs()}
+            song_at = {path: songs[song_id] for song_id, path in library.files.here()}
+        changed = []
+        for item in lib.items(args):
+            song = song_at.get(Path(os.fsdecode(item.path)))
+            if song is None:
+                self._log.warning("not in the musicsim library: {}", item)
+                continue
+            tempo = None if song.tempo is None else round(song.tempo)
+            key = None if song.key is None else song.key + "m" * (song.mode == "minor")
+            for name, value in (("bpm", tempo), ("initial_key", key)):
+                if value is not None and (opts.replace or not item[name]):
+                    item[name] = value
+            if ui.show_model_changes(item):
+                changed.append(item)
+        if opts.pretend or not changed:
+            return
+        if not opts.yes:
+            changed = ui.input_select_objects("Really change", changed, ui.show_model_changes)
+        with lib.transaction():
+            for item in changed:
+                item.try_sync(ui.should_write(opts.write), False)
 
     @contextmanager
     def _library(self) -> Iterator[Any]:

@@ -78,6 +78,25 @@ def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
     return known_id is None
 
 
+def enter_rewritten(library: ScanTarget, song_id: int, path: Path, digest: str) -> None:
+    """Store the new bytes of a song's file whose sound is the same; the song keeps its id, features and data.
+
+    Nothing happens if the song was deleted in the meantime. If the process ends halfway, the next scan analyzes the
+    file again. If a different song has the same bytes, the song keeps its hash.
+    """
+    s = schema.songs.c
+    status = path.stat()
+    with library.write() as connection:
+        before = connection.scalar(sa.select(s.content_hash).where(s.id == song_id))
+        if before is None:
+            return
+        _enter_file(connection, path, song_id, status.st_size, status.st_mtime_ns)
+        if connection.scalar(sa.select(s.id).where(s.content_hash == digest)) is not None:
+            return
+        connection.execute(schema.songs.update().where(s.id == song_id).values(content_hash=digest))
+    library.frame_files.rename(before, digest)
+
+
 def _find_song(connection: sa.Connection, path: Path, analysis: Analysis) -> int | None:
     s, f = schema.songs.c, schema.files.c
     same_bytes = connection.scalar(sa.select(s.id).where(s.content_hash == analysis.content_hash))

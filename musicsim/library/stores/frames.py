@@ -80,6 +80,13 @@ class FrameStore:
         for path in self.files(content_hash):
             path.unlink(missing_ok=True)
 
+    def rename(self, before: str, after: str) -> None:
+        """Keep the frames and aspects of a song under the hash of its new bytes."""
+        for old, new in zip(self.files(before), self.files(after), strict=True):
+            if old != new and old.exists():
+                new.parent.mkdir(parents=True, exist_ok=True)
+                old.replace(new)
+
     def sweep(self, wanted: Iterable[str]) -> None:
         for path in self.orphans(wanted):
             path.unlink(missing_ok=True)

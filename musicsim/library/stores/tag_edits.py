@@ -1,4 +1,4 @@
-"""Edits to tags, and aliases: spellings shown as one artist. Files never change, so edits can be undone."""
+"""Edits to tags, and aliases: spellings shown as one artist. They are never written to files, so they can be undone."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -10,6 +10,7 @@ import sys
 from collections import namedtuple
 from pathlib import Path
 
+import mutagen
 import pytest
 
 from musicsim.errors import LibraryError
@@ -180,3 +181,24 @@ def test_rejects_other_databases(tmp_path):
         pass
     with pytest.raises(LibraryError, match=r"not text|not in a known format"):
         read_listening([tmp_path / "library" / "library.sqlite"])
+
+
+@pytest.mark.long
+def test_beet_simtags_previews_and_writes_tempo_and_key(tmp_path, tiny_library, own_music):
+    configure(tmp_path, own_music, tiny_library.folder)
+    beet(tmp_path, "import", "--quiet", own_music)
+    song = next(song for song in tiny_library.songs() if song.key)
+    sharp = {"Eb": "D#", "Ab": "G#", "Bb": "A#"}.get(song.key, song.key)  # as beets spells keys
+    before = song.path.read_bytes()
+    query = (f"path:{song.path}",)
+    shown, _ = beet(tmp_path, "simtags", *query, "--pretend")
+    assert "initial_key" in shown
+    assert beet(tmp_path, "ls", *query, "-f", "$initial_key")[0].strip() == ""
+    beet(tmp_path, "simtags", *query, "--yes", "--nowrite")
+    assert song.path.read_bytes() == before
+    found = beet(tmp_path, "ls", *query, "-f", "$initial_key")[0].strip()
+    assert found == sharp + ("m" if song.mode == "minor" else "")
+    beet(tmp_path, "modify", "-y", "-W", *query, "initial_key=")
+    beet(tmp_path, "simtags", *query, "--yes", "--write")
+    assert mutagen.File(song.path)["initialkey"] == [found]
+    assert tiny_library.add(own_music).n_added == 0, "the song is recognized by its sound"

@@ -1,0 +1,88 @@
+"""The values of the file tags: from descriptors, the map, and the measured loudness."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from musicsim._arrays import Float32Array
+from musicsim.explorer.requests.filters import HEARD_WORDS
+from musicsim.explorer.snapshot.map_columns import regions_of
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.tag_writing.formats import Values, format_gain, parse_gain
+from musicsim.extensions.tag_writing.loudness import measure_loudness
+from musicsim.library import Song
+
+_REFERENCE = -18.0  # LUFS, ReplayGain 2.0
+_MOODS = ("brightness", "energy")  # the descriptors whose words describe a mood
+_TOLERANCE = 0.015  # dB; Opus stores steps of 1/256 dB
+MEASURED: Values = ()
+"""Stands for a value that is measured while the file is written."""
+
+
+class NewValues:
+    """The values of the chosen properties for the songs of a snapshot."""
+
+    def __init__(self, snapshot: Snapshot, properties: Collection[str]) -> None:
+        self._properties = frozenset(properties)
+        self._rows = {int(song_id): row for row, song_id in enumerate(snapshot.row_ids.tolist())}
+        self._columns = snapshot.columns
+        self._thirds = {name: _thirds(getattr(snapshot.columns, name)) for name in _MOODS}
+        coarsest = min(snapshot.clusters, key=int, default=None) if "region" in self._properties else None
+        self._clusters = None if coarsest is None else snapshot.clusters[coarsest]
+        self._regions = {} if coarsest is None else {region.cluster: region.name for region in regions_of(snapshot)[0]}
+
+    def of(self, song: Song) -> dict[str, Values]:
+        """Return the known values of a song, keyed by tag. The gain and the peak are measured later."""
+        row = self._rows.get(song.id)
+        values: dict[str, Values] = {}
+        if "tempo" in self._properties and song.tempo is not None:
+            values["tempo"] = (f"{song.tempo:.0f}",)
+        if "key" in self._properties and song.key is not None:
+            values["key"] = (song.key + "m" * (song.mode == "minor"),)
+        if "replaygain" in self._properties:
+            values |= {"gain": MEASURED, "peak": MEASURED}
+        if row is None:
+            return values
+        if self._clusters is not None and (name := self._regions.get(int(self._clusters[row]))):
+            values["region"] = (name,)
+        if "mood" in self._properties and (moods := self._moods(row)):
+            values["mood"] = moods
+        return values
+
+    def _moods(self, row: int) -> Values:
+        """Return a word for each descriptor in the highest or lowest third of the library, as in searches."""
+        words = []
+        for name, (low, high) in self._thirds.items():
+            value = float(getattr(self._columns, name)[row])
+            words += [HEARD_WORDS[name][0]] if value >= high else [HEARD_WORDS[name][1]] if value <= low else []
+        return tuple(words)
+
+
+def _thirds(values: Float32Array) -> tuple[float, float]:
+    """Return the bounds of the lowest and the highest third; infinite if the songs do not differ."""
+    known = values[np.isfinite(values)]
+    low, high = np.quantile(known, (1 / 3, 2 / 3)).tolist() if len(known) else (0.0, 0.0)
+    return (low, high) if low < high else (-np.inf, np.inf)
+
+
+def measure(path: Path) -> dict[str, Values]:
+    """Return the gain and peak of a file; neither if it is silent. Raises AudioDecodeError."""
+    loudness = measure_loudness(path)
+    if loudness is None:
+        return {}
+    return {"gain": (format_gain(_REFERENCE - loudness.lufs),), "peak": (f"{loudness.peak:.6f}",)}
+
+
+def is_same(tag: str, old: Values, new: Values) -> bool:
+    """Return whether two values say the same, such as “120.00” and “120” beats per minute."""
+    if tag in ("tempo", "gain", "peak") and len(old) == len(new) == 1:
+        numbers = [parse_gain(values[0]) for values in (old, new)]
+        if None not in numbers:
+            a, b = (float(number) for number in numbers if number is not None)
+            return round(a) == round(b) if tag == "tempo" else abs(a - b) < _TOLERANCE
+    return [value.casefold() for value in old] == [value.casefold() for value in new]
+
+
+def describe_values(values: Values) -> str:
+    return ", ".join(values) if values else "measured when written"
