@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import av
 import numpy as np
@@ -25,8 +25,9 @@ import soundfile
 import soxr
 
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
-from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, load, mfcc
+from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
@@ -41,7 +42,16 @@ REAL_S = 30.0
 MANY, COLUMNS = 20_000, 200
 _LEAST_WITHOUT_FRAMES = 0.995
 
-Song = tuple[float, SongFrames]  # seconds, stored features
+
+
+class Song(NamedTuple):
+    """A decoded song, as a library stores it."""
+
+    seconds: float
+    frames: SongFrames
+    harmony: Float32Array
+
+
 Songs = dict[str, Song]  # kind -> song, including "original"
 Pool = ProcessPoolExecutor
 
@@ -99,6 +109,9 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
     for rate in RATES:
         if rate != sr:
             yield f"{rate / 1000:g} kHz", _flac(soxr.resample(y.T, sr, rate).T, rate)
+    yield "0.05 % faster", _flac(soxr.resample(y.T, sr * (1 + 0.0005), sr).T, sr)
+    noise = np.random.default_rng(0).standard_normal(y.shape, np.float32)
+    yield "noise, 40 dB softer", _flac(y + 0.01 * np.sqrt(np.mean(y**2)) * noise, sr)
     mono = y.mean(axis=0, keepdims=True)
     if len(y) == 2:
         yield "mono", _flac(mono, sr)
@@ -106,16 +119,26 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _song(y: Float32Array) -> Song:
-    kept = mfcc(y).astype(np.float16)
-    return len(y) / SAMPLE_RATE, SongFrames(kept, fluctuation(y))
+    return Song(len(y) / SAMPLE_RATE, SongFrames(mfcc(y).astype(np.float16), fluctuation(y)), harmony(y))
 
 
 def _songs(copies: Iterator[tuple[str, bytes]]) -> Songs:
     return {kind: _song(decode(data).samples) for kind, data in copies}
 
 
-def _faster(y: Float32Array, by: float) -> Float32Array:
-    return soxr.resample(y, SAMPLE_RATE * (1 + by), SAMPLE_RATE)
+def _respeeded(y: Float32Array) -> Iterator[tuple[str, Float32Array]]:
+    """Yield mono sounds that differ from `y` in pitch or speed."""
+    import librosa
+
+    for percent in (1, 2, 3, 5):
+        rate = 1 + percent / 100
+        yield f"{percent} % faster and higher", soxr.resample(y, SAMPLE_RATE * rate, SAMPLE_RATE)
+        if percent in (2, 5):
+            yield f"{percent} % slower and lower", soxr.resample(y, SAMPLE_RATE / rate, SAMPLE_RATE)
+            yield f"{percent} % faster, stretched", librosa.effects.time_stretch(y, rate=rate)
+            yield f"{percent} % slower, stretched", librosa.effects.time_stretch(y, rate=1 / rate)
+    for name, steps in (("up", 1), ("down", -1)):
+        yield f"a semitone {name}, shifted", librosa.effects.pitch_shift(y, sr=SAMPLE_RATE, n_steps=steps)
 
 
 def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
@@ -125,22 +148,39 @@ def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
         return soxr.resample(render(changed).mean(axis=1), DEMO_RATE, SAMPLE_RATE)
 
     copies = _songs(_copies(render(plan).T, DEMO_RATE))
-    same = take(plan)
     near = {
-        "3 % faster and higher": _faster(same, 0.03),
-        "1 % faster and higher": _faster(same, 0.01),
         "3 % faster tempo": take(replace(plan, tempo=1.03 * plan.tempo)),
         "a semitone up": take(replace(plan, key=(plan.key + 1) % 12)),
+        "a semitone down": take(replace(plan, key=(plan.key - 1) % 12)),
         "same notes, another artist": take(replace(plan, artist_seed=plan.artist_seed + 1)),
         "another song of the artist, same tempo": take(replace(plan, seed=plan.seed + 1)),
+        **dict(_respeeded(take(plan))),
+    }
+    return copies, {kind: _song(y) for kind, y in near.items()}
+
+
+def _from_study(study: int, pianos: Sequence[Path]) -> tuple[Songs, Songs]:
+    """Return duplicates and near misses of a piano study."""
+
+    def take(performance: Performance, piano: int = 0) -> Float32Array:
+        return soxr.resample(play(study, performance, pianos[piano]).mean(axis=0), PIANO_RATE, SAMPLE_RATE)
+
+    copies = _songs(_copies(play(study, Performance(), pianos[0]), PIANO_RATE))
+    near = {
+        "another take": take(Performance(take=1)),
+        "another take, with rubato": take(Performance(take=2, rubato=0.03)),
+        "another piano": take(Performance(), 1),
+        "another piano and take": take(Performance(take=1), 1),
+        "2 % faster tempo": take(Performance(tempo=1.02)),
+        "a semitone up": take(Performance(semitones=1)),
+        "a semitone down": take(Performance(semitones=-1)),
+        **dict(_respeeded(take(Performance()))),
     }
     return copies, {kind: _song(y) for kind, y in near.items()}
 
 
 def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
     """Return duplicates and near misses of a real recording."""
-    import librosa
-
     with av.open(str(path)) as container:
         stream = container.streams.audio[0]
         sr, channels = stream.rate, min(stream.channels, 2)
@@ -148,12 +188,7 @@ def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
         parts = [part.to_ndarray() for frame in container.decode(stream) for part in resampler.resample(frame)]
     copies = _songs(_copies(np.concatenate(parts, axis=1)[:, : int(REAL_S * sr)], sr))
     same = load(path, duration=REAL_S)
-    near = {
-        "3 % faster and higher": _faster(same, 0.03),
-        "1 % faster and higher": _faster(same, 0.01),
-        "3 % faster tempo": librosa.effects.time_stretch(same, rate=1.03),
-        "a semitone up": librosa.effects.pitch_shift(same, sr=SAMPLE_RATE, n_steps=1),
-    }
+    near = dict(_respeeded(same))
     if path != voice:
         spoken = np.resize(load(voice), len(same))
         near["a voice over it, 6 dB softer"] = same + 0.5 * spoken * np.sqrt(np.mean(same**2) / np.mean(spoken**2))
@@ -167,20 +202,20 @@ class _Space:
     """Song vectors of the built-in model, fitted to the originals only."""
 
     def __init__(self, originals: Sequence[Song], seed: int) -> None:
-        frames = [of_song for _, of_song in originals]
+        frames = [song.frames for song in originals]
         encoder, within = fit_sound([parts_of(of_song) for of_song in frames])
         self._model = SimilarityModel(SOUND, random_state=seed).use_encoder(encoder)
         self._model.fit_space(self._model.features(frames), within)
 
     def vectors(self, songs: Sequence[Song]) -> Float32Array:
-        return self._model.transform(of_song for _, of_song in songs)
+        return self._model.transform(song.frames for song in songs)
 
 
 def _pairs(X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any) -> list[tuple[int, int, float]]:
     """Return rows and similarity of each pair; without frames, pairs with nearly equal vectors and durations."""
-    durations = np.array([seconds for seconds, _ in songs])
+    durations = np.array([song.seconds for song in songs])
     if frames:
-        found = find_duplicates(X, durations, lambda row: songs[row][1].mfcc, **options)
+        found = find_duplicates(X, durations, lambda row: songs[row].frames.mfcc, **options)
         return [(pair.first, pair.second, pair.similarity) for pair in found]
     return [
         (first, second, similarity)
@@ -235,7 +270,7 @@ def _published(folder: Path, pool: Pool) -> dict[str, Any]:
     same = {
         (i, j)
         for i, j in combinations(range(len(songs)), 2)
-        if family_of[i] == family_of[j] and abs(songs[i][0] - songs[j][0]) <= 3.0
+        if family_of[i] == family_of[j] and abs(songs[i].seconds - songs[j].seconds) <= 3.0
     }
     return {
         "kind": "published copies, pairs",
