@@ -19,15 +19,15 @@ from musicsim._arrays import Float32Array
 __all__ = ["N_STUDIES", "PIANO_RATE", "Performance", "find_pianos", "play"]
 
 PIANO_RATE = 44100
-N_STUDIES = 12  # four keys, and three right hands in each
-_N_BARS = 16
+N_STUDIES = 9  # three keys, and three right hands in each
+_N_BARS = 12
 _TICKS = 480  # per quarter note
 _TICKS_PER_S = 2 * _TICKS  # at MIDI's 120 quarter notes per minute
 _FOLDERS = ("/usr/share/sounds/sf2", "/usr/share/soundfonts")
-_PIANOS = ("FluidR3_GM.sf2", "TimGM6mb.sf2")
+_PIANOS = ("TimGM6mb.sf2", "FluidR3_GM.sf2")
 _SCALES = ((0, 2, 4, 5, 7, 9, 11), (0, 2, 3, 5, 7, 8, 10))  # major, minor
 _CHORDS = (0, 5, 3, 4, 0, 3, 1, 4)  # scale degree of the root in each bar
-_FIGURES = ((0, 4, 2, 4), (0, 2, 4, 2), (0, 7, 4, 7), (0, 4, 7, 9))  # of the left hand, one per key
+_FIGURES = ((0, 4, 2, 4), (0, 2, 4, 2), (0, 4, 7, 9))  # of the left hand, one per key
 
 
 class Performance(NamedTuple):
@@ -66,7 +66,7 @@ def play(study: int, performance: Performance, piano: Path) -> Float32Array:
 
 def _compose(study: int) -> list[_Note]:
     """Write a study: the left hand depends on the key only, the right hand on the study."""
-    key = study % 4
+    key = study % len(_FIGURES)
     scale, tonic = _SCALES[key % 2], 48 + 5 * key % 12
 
     def pitch(degree: int, octaves: int) -> int:
@@ -94,7 +94,7 @@ def _compose(study: int) -> list[_Note]:
 def _perform(notes: Sequence[_Note], study: int, performance: Performance) -> list[_Note]:
     """Return notes with starts and lengths in seconds."""
     rng = np.random.default_rng([29, study, performance.take])
-    beat_s = 60.0 / ((92 + 7 * (study // 4)) * performance.tempo)
+    beat_s = 60.0 / ((92 + 7 * (study // len(_FIGURES))) * performance.tempo)
     paces = 1.0 + performance.rubato * rng.standard_normal(2 * _N_BARS + 4)
     seconds = np.concatenate([[0.0], np.cumsum(np.repeat(paces, 2) * beat_s)])
     is_exact = performance.take == 0

@@ -1,12 +1,14 @@
 """Comparison of two songs, frame by frame: are they the same recording, at the same speed and pitch?
 
 The *changes* of their MFCCs are aligned at the best offset. Another performance, a remix, or a song with the same drum
-loop has different changes at different times, even if it sounds similar. Then three tests follow:
+loop has different changes at different times, even if it sounds similar. Four tests follow:
 
 - *Speed*: short segments are aligned on their own. In the same recording, their offsets lie on a line whose slope is at
   most 0.2%. A difference this small is common, because the clocks of recorders differ.
 - *Agreement*: the changes must agree along this line.
-- *Pitch*: the changes of a transposed song are shifted along the frequency axis, and its harmony is rotated.
+- *Timing*: half-second windows of the same recording deviate from the line by less than 5 ms. The notes of another
+  performance are earlier or later, even if a machine or a metronome dictates the tempo.
+- *Pitch*: the changes of a transposed song are shifted along the frequency axis.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,6 @@ import numpy as np
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.audio.features import N_MELS, N_MFCC, mel_corners
-from musicsim.audio.harmony import N_CLASSES
 
 # A codec at 64 kbit/s switches bands above 5 kHz on and off, so only the 32 bands below 5 kHz are used. Their first
 # cosine coefficient, the level, is omitted.
@@ -43,9 +44,10 @@ _MIN_SEGMENTS = 4
 _MIN_SEGMENT_AGREEMENT = 0.6  # The offset of a segment with less, such as one of silence, is not used
 _MAX_DRIFT = 0.002
 _MAX_DRIFT_FRAMES = 1.0  # Always allowed in total: the offsets of segments of a very short song are less exact
-_SHIFT_REACH, _SHIFT_MARGIN = 0.0025, 4  # Segments are searched this share of half a song, and frames, to both sides
-_MAX_SEMITONES = 0.3
-_MIN_ROTATION_GAIN = 0.2  # Minimum rise of the correlation of two harmonies if one is rotated
+_SHIFT_REACH, _SHIFT_MARGIN = 0.0025, 4  # Segments are searched this share of the song, plus frames, to both sides
+_WINDOW = round(0.5 * SAMPLE_RATE / HOP)  # Frames of the windows whose timing is compared
+_MAX_SPREAD = 0.43  # frames; at most 0.25 in duplicates, and 0.55 or more in performances (experiments.duplicates)
+_MAX_SEMITONES = 0.35  # at most 0.24 in duplicates, and 0.49 or more if a song is a semitone higher or lower
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,29 +57,26 @@ class Match:
     agreement: float  # correlation of the changes, at most 1
     offset: int  # in frames: frame t of the first song is frame t + offset of the second
     drift: float = 0.0  # change of the offset per frame; 0.01 if the second song is 1% slower
+    spread: float = 0.0  # standard deviation of the offsets of windows from their neighbors, in frames
     semitones: float = 0.0  # estimated pitch of the second song relative to the first
-    is_rotated: bool = False  # True if the harmonies correlate better when one of them is transposed
 
     @property
     def is_same_recording(self) -> bool:
-        has_same_pitch = abs(self.semitones) <= _MAX_SEMITONES and not self.is_rotated
-        return self.agreement >= MIN_AGREEMENT and abs(self.drift) <= _MAX_DRIFT and has_same_pitch
+        has_same_timing = abs(self.drift) <= _MAX_DRIFT and self.spread <= _MAX_SPREAD
+        return self.agreement >= MIN_AGREEMENT and has_same_timing and abs(self.semitones) <= _MAX_SEMITONES
 
 
 _NO_MATCH = Match(-1.0, 0)
-RowArray = Callable[[int], FloatingArray | None]
-"""Returns the array of a row, or None if it is missing."""
 
 
 class Comparison:
     """Comparison of two rows, first by excerpts, then by whole songs unless the excerpts exclude the pair.
 
-    `frames_of` and `harmony_of` return a row's MFCCs, (n_frames, 13 or more), and :func:`musicsim.audio.harmony`, or
-    None if they are missing.
+    `frames_of` returns the MFCCs of a row, (n_frames, 13 or more), or None if they are missing.
     """
 
-    def __init__(self, frames_of: RowArray, harmony_of: RowArray | None = None) -> None:
-        self._frames_of, self._harmony_of = frames_of, harmony_of
+    def __init__(self, frames_of: Callable[[int], FloatingArray | None]) -> None:
+        self._frames_of = frames_of
         self._excerpt = lru_cache(maxsize=_KEPT_EXCERPTS)(self._read_excerpt)
         self._whole = lru_cache(maxsize=_KEPT_SONGS)(self._read_whole)
 
@@ -102,21 +101,15 @@ class Comparison:
         drift = _estimate_drift(x, y)
         if abs(drift) * len(x) <= _MAX_DRIFT_FRAMES:
             drift = 0.0
-        rows = np.arange(len(x))
-        moved = (rows + np.round(drift * (rows - len(x) / 2)).astype(np.int64)).clip(0, len(y) - 1)
-        agreement = _agreement_of(x[::_STRIDE], y[moved[::_STRIDE]])
+        places = np.arange(len(x)) + drift * (np.arange(len(x)) - len(x) / 2)
+        y = _interpolate(y, places)
+        agreement = _agreement_of(x[::_STRIDE], y[::_STRIDE])
         if agreement < MIN_AGREEMENT or abs(drift) > _MAX_DRIFT:
             return Match(agreement, offset, drift)
         effects = (self._changes_of(row, _shifts_of_a_semitone()) for row in (first, second))
         shifted_x, shifted_y = _overlap(*effects, offset)
-        semitones = _estimate_semitones(x, y[moved], shifted_x, shifted_y[moved])
-        return Match(agreement, offset, drift, semitones, self._is_rotated(first, second))
-
-    def _is_rotated(self, first: int, second: int) -> bool:
-        if self._harmony_of is None:
-            return False
-        a, b = self._harmony_of(first), self._harmony_of(second)
-        return a is not None and b is not None and is_transposed(a, b)
+        semitones = _estimate_factor(x, y, (shifted_x + _interpolate(shifted_y, places)) / 2)
+        return Match(agreement, offset, drift, _timing_spread(x, y), semitones)
 
     def _read_excerpt(self, row: int) -> Float32Array | None:
         frames = self._frames_of(row)
@@ -128,17 +121,6 @@ class Comparison:
     def _changes_of(self, row: int, contours: Float32Array) -> Float32Array:
         frames = self._frames_of(row)
         return _changes(frames, contours) if frames is not None else np.empty((0, _N_CONTOURS), np.float32)
-
-
-def is_transposed(a: FloatingArray, b: FloatingArray) -> bool:
-    """Return whether two harmonies, (156,), correlate clearly better if one of them is transposed.
-
-    Without clear pitches, as in a song of drums, all transpositions correlate about equally, and the result is False.
-    """
-    a, b = (classes[:N_CLASSES] - np.mean(classes[:N_CLASSES]) for classes in (a, b))
-    products = np.array([a @ np.roll(b, -steps) for steps in range(N_CLASSES)])
-    correlations = products / max(float(np.sqrt((a @ a) * (b @ b))), 1e-12)
-    return bool(correlations.max() - correlations[0] >= _MIN_ROTATION_GAIN)
 
 
 # --- changes ------------------------------------------------------------------------------------
@@ -287,11 +269,44 @@ def _segment_offset(x: Float32Array, y: Float32Array, start: int, end: int, reac
     return best - reach + 0.5 * (before - after) / min(before - 2 * peak + after, -1e-9)
 
 
-def _estimate_semitones(x: Float32Array, y: Float32Array, shifted_x: Float32Array, shifted_y: Float32Array) -> float:
-    """Return the transposition that explains the differences of aligned changes best, by least squares.
+def _interpolate(y: Float32Array, places: Float64Array) -> Float32Array:
+    """Return the rows of `y` at fractional places."""
+    if not len(y):
+        return y
+    places = places.clip(0, len(y) - 1)
+    before = places.astype(np.int64)
+    share = (places - before).astype(np.float32)[:, None]
+    return y[before] * (1 - share) + y[np.minimum(before + 1, len(y) - 1)] * share
 
-    `shifted_x` and `shifted_y` are the effects of raising `x` and `y` by a semitone.
+
+def _scale(x: Float32Array, y: Float32Array) -> Float32Array:
+    """Return factors that give all columns of aligned changes the same power."""
+    powers = np.einsum("ij,ij->j", x, x) * np.einsum("ij,ij->j", y, y)
+    return np.maximum(powers, _MIN_POWER) ** -0.25
+
+
+def _timing_spread(x: Float32Array, y: Float32Array) -> float:
+    """Return the standard deviation of the delay of `y` in each window, in frames, without slow variation.
+
+    The delay explains the difference of the changes best if it is multiplied by their slope. Differences between
+    adjacent windows remove slow variation, such as that of a tape. Each counts by its certainty.
     """
-    scale = np.sqrt(np.maximum(np.einsum("ij,ij->j", x, x) * np.einsum("ij,ij->j", y, y), _MIN_POWER)) ** -0.5
-    effect = (shifted_x + shifted_y) * (scale / 2)
-    return float(np.sum((y - x) * scale * effect) / max(float(np.sum(np.square(effect))), _MIN_POWER))
+    n_windows = len(x) // _WINDOW
+    if n_windows < 2:
+        return 0.0
+    scale = _scale(x, y)
+    slope = np.gradient((x + y) * (scale / 2), axis=0)
+    products = np.einsum("ij,ij->i", (x - y) * scale, slope)[: n_windows * _WINDOW].reshape(n_windows, _WINDOW)
+    powers = np.einsum("ij,ij->i", slope, slope)[: n_windows * _WINDOW].reshape(n_windows, _WINDOW).sum(axis=1)
+    if not powers.any():
+        return 0.0
+    delays = products.sum(axis=1) / np.maximum(powers, 1e-12)
+    weights = np.minimum(powers[1:], powers[:-1]) + 1e-12
+    return float(np.sqrt(np.average(np.square(np.diff(delays)), weights=weights) / 2))
+
+
+def _estimate_factor(x: Float32Array, y: Float32Array, effect: Float32Array) -> float:
+    """Return the factor of an effect on `x` that explains `y` best, by least squares."""
+    scale = _scale(x, y)
+    effect = effect * scale
+    return float(np.sum((y - x) * scale * effect) / max(float(np.sum(np.square(effect))), 1e-12))
