@@ -43,7 +43,6 @@ MANY, COLUMNS = 20_000, 200
 _LEAST_WITHOUT_FRAMES = 0.995
 
 
-
 class Song(NamedTuple):
     """A decoded song, as a library stores it."""
 

@@ -58,7 +58,19 @@ def play(study: int, performance: Performance, piano: Path) -> Float32Array:
     with TemporaryDirectory() as folder:
         midi, sound = Path(folder) / "study.mid", Path(folder) / "study.wav"
         midi.write_bytes(_midi(_perform(_compose(study), study, performance)))
-        command = ["fluidsynth", "-ni", "-q", "-g", "0.6", "-r", str(PIANO_RATE), "-F", str(sound), str(piano), str(midi)]
+        command = [
+            "fluidsynth",
+            "-ni",
+            "-q",
+            "-g",
+            "0.6",
+            "-r",
+            str(PIANO_RATE),
+            "-F",
+            str(sound),
+            str(piano),
+            str(midi),
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         samples, _ = soundfile.read(sound, dtype="float32")
     return np.ascontiguousarray(samples.T)

@@ -67,7 +67,7 @@ def find_duplicates(
     pairs = []
     for first, second, _ in find_candidates(X, durations, rows, least_similarity, max_candidates):
         match = comparison.match(first, second)
-        if match.is_same_recording:
+        if match is not None and match.is_same_recording:
             pairs.append(DuplicatePair(first, second, match.agreement, match.offset * HOP / SAMPLE_RATE))
     return sorted(pairs, key=lambda pair: (pair.first, pair.second))
 

@@ -66,9 +66,6 @@ class Match:
         return self.agreement >= MIN_AGREEMENT and has_same_timing and abs(self.semitones) <= _MAX_SEMITONES
 
 
-_NO_MATCH = Match(-1.0, 0)
-
-
 class Comparison:
     """Comparison of two rows, first by excerpts, then by whole songs unless the excerpts exclude the pair.
 
@@ -80,11 +77,11 @@ class Comparison:
         self._excerpt = lru_cache(maxsize=_KEPT_EXCERPTS)(self._read_excerpt)
         self._whole = lru_cache(maxsize=_KEPT_SONGS)(self._read_whole)
 
-    def match(self, first: int, second: int) -> Match:
-        """Return the best alignment of two rows; its agreement is -1 if frames are missing."""
+    def match(self, first: int, second: int) -> Match | None:
+        """Return the best alignment of two rows, or None if frames are missing."""
         a, b = self._excerpt(first), self._excerpt(second)
         if a is None or b is None:
-            return _NO_MATCH
+            return None
         # short excerpts could miss the true offset, and comparing such short songs completely is cheap
         if min(len(a), len(b)) >= 3 * MAX_OFFSET // _STRIDE:
             agreement, offset = _coarse(a, b, min(len(a), len(b)) / 2)
