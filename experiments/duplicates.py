@@ -27,7 +27,7 @@ import soxr
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
-from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, load, mfcc
+from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
@@ -48,6 +48,7 @@ class Song(NamedTuple):
 
     seconds: float
     frames: SongFrames
+    harmony: Float32Array
 
 
 Songs = dict[str, Song]  # kind -> song, including "original"
@@ -117,7 +118,7 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _song(y: Float32Array) -> Song:
-    return Song(len(y) / SAMPLE_RATE, SongFrames(mfcc(y).astype(np.float16), fluctuation(y)))
+    return Song(len(y) / SAMPLE_RATE, SongFrames(mfcc(y).astype(np.float16), fluctuation(y)), harmony(y))
 
 
 def _songs(copies: Iterator[tuple[str, bytes]]) -> Songs:
@@ -211,7 +212,9 @@ def _pairs(X: Float32Array, songs: Sequence[Song], frames: bool = True, **option
     """Return rows and similarity of each pair; without frames, pairs with nearly equal vectors and durations."""
     durations = np.array([song.seconds for song in songs])
     if frames:
-        found = find_duplicates(X, durations, lambda row: songs[row].frames.mfcc, **options)
+        found = find_duplicates(
+            X, durations, lambda row: songs[row].frames.mfcc, harmony_of=lambda row: songs[row].harmony, **options
+        )
         return [(pair.first, pair.second, pair.similarity) for pair in found]
     return [
         (first, second, similarity)

@@ -34,6 +34,7 @@ def find_duplicates(
     durations: FloatingArray,
     frames_of: Callable[[int], FloatingArray | None],
     *,
+    harmony_of: Callable[[int], FloatingArray | None] | None = None,
     rows: npt.ArrayLike | None = None,
     least_similarity: float = 0.6,
     max_candidates: int = 10,
@@ -46,6 +47,9 @@ def find_duplicates(
     frames_of : callable
         Takes a row number and returns the song's MFCCs, (n_frames, n_columns), or None if missing. The first 13 columns
         are used. Frames must be 256 samples apart at 22,050 Hz. Any float type is allowed.
+    harmony_of : callable, optional
+        Takes a row number and returns the song's :func:`musicsim.audio.harmony`, or None if missing. Without it, some
+        transposed songs with loud drums count as duplicates.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def find_duplicates(
     with a part cut out in the middle, which have two offsets. Pairs that consist only of silence or steady tones, and
     pairs without frames, are never found.
     """
-    comparison = Comparison(frames_of)
+    comparison = Comparison(frames_of, harmony_of)
     pairs = []
     for first, second, _ in find_candidates(X, durations, rows, least_similarity, max_candidates):
         match = comparison.match(first, second)

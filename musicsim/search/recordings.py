@@ -8,7 +8,8 @@ loop has different changes at different times, even if it sounds similar. Four t
 - *Agreement*: the changes must agree along this line.
 - *Timing*: half-second windows of the same recording deviate from the line by less than 5 ms. The notes of another
   performance are earlier or later, even if a machine or a metronome dictates the tempo.
-- *Pitch*: the changes of a transposed song are shifted along the frequency axis.
+- *Pitch*: the changes of a transposed song are shifted along the frequency axis, unless drums dominate them. Its harmony
+  is rotated.
 """
 
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import numpy as np
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.audio.features import N_MELS, N_MFCC, mel_corners
+from musicsim.audio.harmony import N_CLASSES
 
 # A codec at 64 kbit/s switches bands above 5 kHz on and off, so only the 32 bands below 5 kHz are used. Their first
 # cosine coefficient, the level, is omitted.
@@ -48,6 +50,9 @@ _SHIFT_REACH, _SHIFT_MARGIN = 0.0025, 4  # Segments are searched this share of t
 _WINDOW = round(0.5 * SAMPLE_RATE / HOP)  # Frames of the windows whose timing is compared
 _MAX_SPREAD = 0.43  # frames; at most 0.25 in duplicates, and 0.55 or more in performances (experiments.duplicates)
 _MAX_SEMITONES = 0.35  # at most 0.24 in duplicates, and 0.49 or more if a song is a semitone higher or lower
+# Two harmonies are transposed if they correlate at least this much after a rotation, and this much less without it.
+# Transposed songs have at least 0.95 and 1.2; duplicates have a difference below 0.25.
+_MIN_HARMONY, _MIN_HARMONY_GAIN = 0.8, 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +64,28 @@ class Match:
     drift: float = 0.0  # change of the offset per frame; 0.01 if the second song is 1% slower
     spread: float = 0.0  # standard deviation of the offsets of windows from their neighbors, in frames
     semitones: float = 0.0  # estimated pitch of the second song relative to the first
+    is_transposed: bool = False  # True if the harmonies show a transposition
 
     @property
     def is_same_recording(self) -> bool:
         has_same_timing = abs(self.drift) <= _MAX_DRIFT and self.spread <= _MAX_SPREAD
-        return self.agreement >= MIN_AGREEMENT and has_same_timing and abs(self.semitones) <= _MAX_SEMITONES
+        has_same_pitch = abs(self.semitones) <= _MAX_SEMITONES and not self.is_transposed
+        return self.agreement >= MIN_AGREEMENT and has_same_timing and has_same_pitch
+
+
+RowArray = Callable[[int], FloatingArray | None]
+"""Returns an array of a row, or None if it is missing."""
 
 
 class Comparison:
     """Comparison of two rows, first by excerpts, then by whole songs unless the excerpts exclude the pair.
 
-    `frames_of` returns the MFCCs of a row, (n_frames, 13 or more), or None if they are missing.
+    `frames_of` returns the MFCCs of a row, (n_frames, 13 or more). `harmony_of` returns its
+    :func:`musicsim.audio.harmony`.
     """
 
-    def __init__(self, frames_of: Callable[[int], FloatingArray | None]) -> None:
-        self._frames_of = frames_of
+    def __init__(self, frames_of: RowArray, harmony_of: RowArray | None = None) -> None:
+        self._frames_of, self._harmony_of = frames_of, harmony_of
         self._excerpt = lru_cache(maxsize=_KEPT_EXCERPTS)(self._read_excerpt)
         self._whole = lru_cache(maxsize=_KEPT_SONGS)(self._read_whole)
 
@@ -106,7 +118,13 @@ class Comparison:
         effects = (self._changes_of(row, _shifts_of_a_semitone()) for row in (first, second))
         shifted_x, shifted_y = _overlap(*effects, offset)
         semitones = _estimate_factor(x, y, (shifted_x + _interpolate(shifted_y, places)) / 2)
-        return Match(agreement, offset, drift, _timing_spread(x, y), semitones)
+        return Match(agreement, offset, drift, _timing_spread(x, y), semitones, self._is_transposed(first, second))
+
+    def _is_transposed(self, first: int, second: int) -> bool:
+        if self._harmony_of is None:
+            return False
+        a, b = self._harmony_of(first), self._harmony_of(second)
+        return a is not None and b is not None and is_transposed(a, b)
 
     def _read_excerpt(self, row: int) -> Float32Array | None:
         frames = self._frames_of(row)
@@ -118,6 +136,18 @@ class Comparison:
     def _changes_of(self, row: int, contours: Float32Array) -> Float32Array:
         frames = self._frames_of(row)
         return _changes(frames, contours) if frames is not None else np.empty((0, _N_CONTOURS), np.float32)
+
+
+def is_transposed(a: FloatingArray, b: FloatingArray) -> bool:
+    """Return whether two harmonies, (156,), are equal except for a transposition; False if there are no clear pitches.
+
+    A song tuned a quarter tone away from A = 440 Hz can seem transposed, because its pitch classes are ambiguous.
+    """
+    a, b = (harmony[:N_CLASSES] - np.mean(harmony[:N_CLASSES]) for harmony in (a, b))
+    products = np.array([a @ np.roll(b, -steps) for steps in range(N_CLASSES)])
+    correlations = products / max(float(np.sqrt((a @ a) * (b @ b))), 1e-12)
+    best = float(correlations.max())
+    return best >= _MIN_HARMONY and best - float(correlations[0]) >= _MIN_HARMONY_GAIN
 
 
 # --- changes ------------------------------------------------------------------------------------

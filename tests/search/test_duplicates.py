@@ -11,7 +11,7 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.audio import HOP, SAMPLE_RATE, decode, mfcc
+from musicsim.audio import HOP, SAMPLE_RATE, decode, harmony, mfcc
 from musicsim.search import duplicates, find_duplicates, group_pairs, recordings
 from tests.sounds import sound
 
@@ -158,6 +158,23 @@ def _notes(seed, *, rate=1.0, semitones=0.0, jitter_s=0.0, drums=0.0, seconds=30
 def test_a_transposed_song_is_not_a_duplicate(semitones, drums):
     same, transposed = (_notes(5, semitones=steps, drums=drums) for steps in (0, semitones))
     assert _pairs([same, transposed]) == []
+
+
+@pytest.mark.parametrize("semitones", [-1, 1, 5])
+def test_harmony_shows_a_transposition_that_drums_hide(semitones):
+    harmonies = [harmony(_notes(5, semitones=steps)) for steps in (0, semitones)]
+    frames = mfcc(_notes(5, drums=10.0))
+    rows = np.zeros((2, 1)), np.full(2, 31.0), lambda row: frames
+    assert find_duplicates(*rows, harmony_of=harmonies.__getitem__) == []
+    for known in ([harmonies[0], None], [harmonies[0], harmonies[0]]):
+        assert len(find_duplicates(*rows, harmony_of=known.__getitem__)) == 1
+
+
+def test_harmony_without_clear_pitches_does_not_separate_duplicates():
+    y = sound("noise", 3, SECONDS)
+    frames, harmonies = [mfcc(y), mfcc(y)], [harmony(y), harmony(sound("noise", 4, SECONDS))]
+    rows = np.zeros((2, 1)), np.full(2, SECONDS), frames.__getitem__
+    assert len(find_duplicates(*rows, harmony_of=harmonies.__getitem__)) == 1
 
 
 @pytest.mark.parametrize("by", [-0.05, -0.02, -0.01, -0.005, 0.005, 0.01, 0.02, 0.05])

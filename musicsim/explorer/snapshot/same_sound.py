@@ -1,11 +1,12 @@
 """Duplicates: songs that are the same recording, found after a scan and shown as one song."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
 from musicsim import search
-from musicsim._arrays import Float16Array
+from musicsim._arrays import Float16Array, Float32Array
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.search.recordings import Comparison
@@ -62,7 +63,14 @@ def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None
     X = vectors.X if known.all() else vectors.X[known]
     rows = np.flatnonzero(np.isin(ids, list(new)))
     pairs = []
-    for pair in search.find_duplicates(X, durations, lambda row: _frames_of(library, int(ids[row])), rows=rows):
+    found = search.find_duplicates(
+        X,
+        durations,
+        lambda row: _frames_of(library, int(ids[row])),
+        harmony_of=lambda row: _harmony_of(library, int(ids[row])),
+        rows=rows,
+    )
+    for pair in found:
         first, second = int(ids[pair.first]), int(ids[pair.second])
         sign = 1.0 if first < second else -1.0
         pairs.append(SamePair(min(first, second), max(first, second), pair.similarity, sign * pair.offset_s))
@@ -79,7 +87,7 @@ def _recheck_pairs(library: Library, progress: Callable[..., None]) -> None:
     pairs = [pair for pair in library.duplicates.pairs() if pair.is_same]
     if pairs:
         progress("checking duplicates")
-    comparison = Comparison(lambda song_id: _frames_of(library, song_id))
+    comparison = Comparison(partial(_frames_of, library), partial(_harmony_of, library))
     matches = [comparison.match(pair.first_id, pair.second_id) for pair in pairs]
     wrong = [p for p, match in zip(pairs, matches, strict=True) if match is not None and not match.is_same_recording]
     if wrong:
@@ -90,3 +98,10 @@ def _recheck_pairs(library: Library, progress: Callable[..., None]) -> None:
 def _frames_of(library: Library, song_id: int) -> Float16Array | None:
     digest = library.content_hash(song_id)
     return library.frame_files.frames(digest).mfcc if library.frame_files.find_stored([digest]) else None
+
+
+def _harmony_of(library: Library, song_id: int) -> Float32Array | None:
+    digest = library.content_hash(song_id)
+    if not library.frame_files.aspects_path(digest).exists():
+        return None
+    return library.frame_files.aspects([digest]).harmony[0]
