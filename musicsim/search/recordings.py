@@ -8,8 +8,8 @@ loop has different changes at different times, even if it sounds similar. Four t
 - *Agreement*: the changes must agree along this line.
 - *Timing*: half-second windows of the same recording deviate from the line by less than 5 ms. The notes of another
   performance are earlier or later, even if a machine or a metronome dictates the tempo.
-- *Pitch*: the changes of a transposed song are shifted along the frequency axis, unless drums dominate them. Its harmony
-  is rotated.
+- *Pitch*: the changes of a transposed song are shifted along the frequency axis, unless drums dominate them. Its
+  harmony is rotated.
 """
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from musicsim.audio import HOP, SAMPLE_RATE, decode, harmony, mfcc
 from musicsim.search import duplicates, find_duplicates, group_pairs, recordings
-from tests.sounds import sound
+from tests.sounds import melody, sound
 
 SECONDS = 8.0
 
@@ -132,38 +132,17 @@ def test_what_is_near_but_not_the_same_is_not_found(change):
 # --- the same notes at another speed, pitch or time ----------------------------------------------
 
 
-def _notes(seed, *, rate=1.0, semitones=0.0, jitter_s=0.0, drums=0.0, seconds=30.0):
-    """Return decaying harmonic notes on a grid of eighths, optionally with drum hits; only the options differ."""
-    rng = np.random.default_rng(seed)
-    n_notes = int(4 * seconds)
-    pitches = 220 * 2 ** (rng.integers(0, 20, n_notes) / 12)
-    levels = rng.uniform(0.2, 1.0, n_notes)
-    hits = rng.random(n_notes) < 0.6
-    noise = rng.standard_normal((n_notes, 2000)) * np.exp(-np.arange(2000) / 300)
-    late = jitter_s * np.random.default_rng(seed + 1000).standard_normal(n_notes)
-    t = np.arange(SAMPLE_RATE // 3) / SAMPLE_RATE
-    y = np.zeros(int((seconds / rate + 1) * SAMPLE_RATE))
-    for n in range(n_notes):
-        start = int(max(0.0, n / 4 / rate + late[n]) * SAMPLE_RATE)
-        hz = pitches[n] * 2 ** (semitones / 12)
-        y[start : start + len(t)] += (
-            levels[n] * np.exp(-8 * t) * sum(np.sin(2 * np.pi * h * hz * t) / h for h in (1, 2, 3, 4))
-        )
-        y[start : start + 2000] += drums * hits[n] * noise[n]
-    return (0.3 * y / np.abs(y).max()).astype(np.float32)
-
-
 @pytest.mark.parametrize("drums", [0.0, 1.0, 3.0], ids=["notes", "notes and drums", "mostly drums"])
 @pytest.mark.parametrize("semitones", [-1, 1])
 def test_a_transposed_song_is_not_a_duplicate(semitones, drums):
-    same, transposed = (_notes(5, semitones=steps, drums=drums) for steps in (0, semitones))
+    same, transposed = (melody(5, semitones=steps, drums=drums) for steps in (0, semitones))
     assert _pairs([same, transposed]) == []
 
 
 @pytest.mark.parametrize("semitones", [-1, 1, 5])
 def test_harmony_shows_a_transposition_that_drums_hide(semitones):
-    harmonies = [harmony(_notes(5, semitones=steps)) for steps in (0, semitones)]
-    frames = mfcc(_notes(5, drums=10.0))
+    harmonies = [harmony(melody(5, semitones=steps)) for steps in (0, semitones)]
+    frames = mfcc(melody(5, drums=10.0))
     rows = np.zeros((2, 1)), np.full(2, 31.0), lambda row: frames
     assert find_duplicates(*rows, harmony_of=harmonies.__getitem__) == []
     for known in ([harmonies[0], None], [harmonies[0], harmonies[0]]):
@@ -179,21 +158,21 @@ def test_harmony_without_clear_pitches_does_not_separate_duplicates():
 
 @pytest.mark.parametrize("by", [-0.05, -0.02, -0.01, -0.005, 0.005, 0.01, 0.02, 0.05])
 def test_a_song_at_another_speed_is_not_a_duplicate(by):
-    y = _notes(5, drums=1.0)
+    y = melody(5, drums=1.0)
     assert _pairs([y, _faster(y, by)]) == []
-    assert _pairs([y, _notes(5, rate=1 + by, drums=1.0)]) == []
+    assert _pairs([y, melody(5, rate=1 + by, drums=1.0)]) == []
 
 
 @pytest.mark.parametrize("by", [-0.0015, -0.0005, 0.0005, 0.0015])
 @pytest.mark.parametrize("seconds", [30.0, 90.0])
 def test_a_recorder_with_another_clock_gives_a_duplicate(by, seconds):
-    y = _notes(5, drums=1.0, seconds=seconds)
+    y = melody(5, drums=1.0, seconds=seconds)
     (pair,) = _pairs([y, _faster(y, by)])
     assert pair.similarity >= 0.9
 
 
 def test_another_performance_in_strict_tempo_is_not_a_duplicate():
-    assert _pairs([_notes(5), _notes(5, jitter_s=0.015)]) == []
+    assert _pairs([melody(5), melody(5, jitter_s=0.015)]) == []
 
 
 def test_two_silent_songs_are_never_verified():
