@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.audio import HOP, SAMPLE_RATE, decode, harmony, mfcc
-from musicsim.search import duplicates, find_duplicates, group_pairs, recordings
+from musicsim.search import duplicates, find_duplicates, frame_changes, group_pairs, recordings
 from tests.sounds import melody, sound
 
 SECONDS = 8.0
@@ -94,13 +94,13 @@ def test_the_offset_turns_with_the_order_of_the_songs():
 def test_a_shift_beyond_the_largest_offset_is_not_found(monkeypatch):
     y = sound("tones", 3, SECONDS)
     for seconds, n_found in ((0.5, 0), (1.0, 1)):
-        monkeypatch.setattr(recordings, "MAX_OFFSET", round(seconds * SAMPLE_RATE / HOP))
+        monkeypatch.setattr(frame_changes, "MAX_OFFSET", round(seconds * SAMPLE_RATE / HOP))
         assert len(_pairs([y, y[SAMPLE_RATE:]])) == n_found
 
 
 @pytest.mark.parametrize("largest", [0, 2, 4, 5])
 def test_no_shift_is_tried_beyond_the_largest_offset(rng, largest, monkeypatch):
-    monkeypatch.setattr(recordings, "MAX_OFFSET", largest)
+    monkeypatch.setattr(frame_changes, "MAX_OFFSET", largest)
     monkeypatch.setattr(recordings, "MIN_AGREEMENT", 0.01)
     song = _long_song(rng, 20.0)
     songs = [song[:-6], song[6:]]  # six frames apart: the agreement increases up to there
