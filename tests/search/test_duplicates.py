@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from musicsim.audio import HOP, SAMPLE_RATE, decode, harmony, mfcc
 from musicsim.search import duplicates, find_duplicates, frame_changes, group_pairs, recordings
+from musicsim.search.recordings import Comparison
 from tests.sounds import melody, sound
 
 SECONDS = 8.0
@@ -169,6 +170,15 @@ def test_a_recorder_with_another_clock_gives_a_duplicate(by, seconds):
     y = melody(5, drums=1.0, seconds=seconds)
     (pair,) = _pairs([y, _faster(y, by)])
     assert pair.similarity >= 0.9
+
+
+@pytest.mark.parametrize("by", [-0.003, -0.0015, 0.0015, 0.003])
+def test_speed_is_measured(by):
+    y = melody(5, drums=1.0)
+    match = Comparison([mfcc(y), mfcc(_faster(y, by))].__getitem__).match(0, 1)
+    # the offset decreases by 1 - 1 / (1 + by) per frame; a tenth of a frame in a segment is 4e-5 of the song
+    assert match.drift == pytest.approx(1 / (1 + by) - 1, abs=1e-4)
+    assert match.is_same_recording == (abs(by) <= 0.002)
 
 
 def test_another_performance_in_strict_tempo_is_not_a_duplicate():
