@@ -150,8 +150,8 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
             "ends. Search results, the map and playlists show only the first song of each group. Nothing is deleted."
         )
         st.caption(
-            "Other performances, and copies at another pitch or speed, are separate songs. In our measurements with many "
-            "such near misses, fewer than 1 in 100 reported pairs were wrong."
+            "Other performances, and copies at another pitch or speed, are separate songs. In our measurements with "
+            "many such near misses, fewer than 1 in 100 reported pairs were wrong."
         )
     agreement_of = agreements(pairs)
     for group in duplicates[:_MAX_GROUPS]:
