@@ -1,12 +1,14 @@
 """Duplicates: is the same sound found in every encoding, and nothing else?
 
-Every song is converted in all the ways in which files differ: encodings, gain, offset, silence, sampling rate, mono,
-and the worst of these together. For each kind, the originals and their duplicates form one collection. Recall is the
-share of songs whose pair is found; a false pair joins two different songs. Near misses must not be matched: another
-speed, pitch, tempo or take, the same notes by another artist, a voice over the music. Generated songs share styles,
-artists and tempos; the real recordings are optional. Further rows are all duplicates as one collection, and every pair
-of originals regardless of their vectors. The last ones are published duplicates of real recordings, and the seconds for
-20,000 songs.
+Every song is converted in all the ways in which files differ: encodings, gain, offset, silence, sampling rate, noise,
+mono, and the worst of these together. For each kind, the originals and their duplicates form one collection. Recall is
+the share of songs whose pair is found; a false pair joins two different songs. Near misses must not be matched: another
+speed, pitch, tempo or take, the same notes by another artist, a voice over the music. The false pairs among the
+reported pairs are counted in a collection of all originals, duplicates and near misses. Generated songs share styles,
+artists and tempos. Piano studies share keys, chords and left hands; they need fluidsynth and two soundfonts
+(:mod:`experiments.support.piano`). The real recordings are optional. Further rows are all duplicates as one collection,
+and every pair of originals regardless of their vectors. The last ones are published duplicates of real recordings, and
+the seconds for 20,000 songs.
 """
 
 import io
@@ -17,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import av
 import numpy as np
@@ -25,8 +27,9 @@ import soundfile
 import soxr
 
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
-from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, load, mfcc
+from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
@@ -40,8 +43,17 @@ REAL_S = 30.0
 """Seconds of each real recording that are copied."""
 MANY, COLUMNS = 20_000, 200
 _LEAST_WITHOUT_FRAMES = 0.995
+_REPORTED_CANDIDATES = 40  # more than the copies and near misses of a song
 
-Song = tuple[float, SongFrames]  # seconds, stored features
+
+class Song(NamedTuple):
+    """A decoded song, as a library stores it."""
+
+    seconds: float
+    frames: SongFrames
+    harmony: Float32Array
+
+
 Songs = dict[str, Song]  # kind -> song, including "original"
 Pool = ProcessPoolExecutor
 
@@ -99,6 +111,9 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
     for rate in RATES:
         if rate != sr:
             yield f"{rate / 1000:g} kHz", _flac(soxr.resample(y.T, sr, rate).T, rate)
+    yield "0.05 % faster", _flac(soxr.resample(y.T, sr * (1 + 0.0005), sr).T, sr)
+    noise = np.random.default_rng(0).standard_normal(y.shape, np.float32)
+    yield "noise, 40 dB softer", _flac(y + 0.01 * np.sqrt(np.mean(y**2)) * noise, sr)
     mono = y.mean(axis=0, keepdims=True)
     if len(y) == 2:
         yield "mono", _flac(mono, sr)
@@ -106,16 +121,24 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _song(y: Float32Array) -> Song:
-    kept = mfcc(y).astype(np.float16)
-    return len(y) / SAMPLE_RATE, SongFrames(kept, fluctuation(y))
+    return Song(len(y) / SAMPLE_RATE, SongFrames(mfcc(y).astype(np.float16), fluctuation(y)), harmony(y))
 
 
 def _songs(copies: Iterator[tuple[str, bytes]]) -> Songs:
     return {kind: _song(decode(data).samples) for kind, data in copies}
 
 
-def _faster(y: Float32Array, by: float) -> Float32Array:
-    return soxr.resample(y, SAMPLE_RATE * (1 + by), SAMPLE_RATE)
+def _respeeded(y: Float32Array) -> Iterator[tuple[str, Float32Array]]:
+    """Yield mono sounds that differ from `y` in pitch or speed."""
+    import librosa
+
+    for percent in (1, 2):
+        yield f"{percent} % faster and higher", soxr.resample(y, SAMPLE_RATE * (1 + percent / 100), SAMPLE_RATE)
+    for percent in (2, 5):
+        yield f"{percent} % faster, stretched", librosa.effects.time_stretch(y, rate=1 + percent / 100)
+        yield f"{percent} % slower, stretched", librosa.effects.time_stretch(y, rate=1 - percent / 100)
+    for name, steps in (("up", 1), ("down", -1)):
+        yield f"a semitone {name}, shifted", librosa.effects.pitch_shift(y, sr=SAMPLE_RATE, n_steps=steps)
 
 
 def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
@@ -125,22 +148,39 @@ def _from_plan(plan: SongPlan) -> tuple[Songs, Songs]:
         return soxr.resample(render(changed).mean(axis=1), DEMO_RATE, SAMPLE_RATE)
 
     copies = _songs(_copies(render(plan).T, DEMO_RATE))
-    same = take(plan)
     near = {
-        "3 % faster and higher": _faster(same, 0.03),
-        "1 % faster and higher": _faster(same, 0.01),
         "3 % faster tempo": take(replace(plan, tempo=1.03 * plan.tempo)),
         "a semitone up": take(replace(plan, key=(plan.key + 1) % 12)),
+        "a semitone down": take(replace(plan, key=(plan.key - 1) % 12)),
         "same notes, another artist": take(replace(plan, artist_seed=plan.artist_seed + 1)),
         "another song of the artist, same tempo": take(replace(plan, seed=plan.seed + 1)),
+        **dict(_respeeded(take(plan))),
+    }
+    return copies, {kind: _song(y) for kind, y in near.items()}
+
+
+def _from_study(study: int, pianos: Sequence[Path]) -> tuple[Songs, Songs]:
+    """Return duplicates and near misses of a piano study."""
+
+    def take(performance: Performance, piano: int = 0) -> Float32Array:
+        return soxr.resample(play(study, performance, pianos[piano]).mean(axis=0), PIANO_RATE, SAMPLE_RATE)
+
+    copies = _songs(_copies(play(study, Performance(), pianos[0]), PIANO_RATE))
+    near = {
+        "another take": take(Performance(take=1)),
+        "another take, with rubato": take(Performance(take=2, rubato=0.03)),
+        "another piano": take(Performance(), 1),
+        "another piano and take": take(Performance(take=1), 1),
+        "2 % faster tempo": take(Performance(tempo=1.02)),
+        "a semitone up": take(Performance(semitones=1)),
+        "a semitone down": take(Performance(semitones=-1)),
+        **dict(_respeeded(take(Performance()))),
     }
     return copies, {kind: _song(y) for kind, y in near.items()}
 
 
 def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
     """Return duplicates and near misses of a real recording."""
-    import librosa
-
     with av.open(str(path)) as container:
         stream = container.streams.audio[0]
         sr, channels = stream.rate, min(stream.channels, 2)
@@ -148,12 +188,7 @@ def _from_file(path: Path, voice: Path) -> tuple[Songs, Songs]:
         parts = [part.to_ndarray() for frame in container.decode(stream) for part in resampler.resample(frame)]
     copies = _songs(_copies(np.concatenate(parts, axis=1)[:, : int(REAL_S * sr)], sr))
     same = load(path, duration=REAL_S)
-    near = {
-        "3 % faster and higher": _faster(same, 0.03),
-        "1 % faster and higher": _faster(same, 0.01),
-        "3 % faster tempo": librosa.effects.time_stretch(same, rate=1.03),
-        "a semitone up": librosa.effects.pitch_shift(same, sr=SAMPLE_RATE, n_steps=1),
-    }
+    near = dict(_respeeded(same))
     if path != voice:
         spoken = np.resize(load(voice), len(same))
         near["a voice over it, 6 dB softer"] = same + 0.5 * spoken * np.sqrt(np.mean(same**2) / np.mean(spoken**2))
@@ -167,20 +202,22 @@ class _Space:
     """Song vectors of the built-in model, fitted to the originals only."""
 
     def __init__(self, originals: Sequence[Song], seed: int) -> None:
-        frames = [of_song for _, of_song in originals]
+        frames = [song.frames for song in originals]
         encoder, within = fit_sound([parts_of(of_song) for of_song in frames])
         self._model = SimilarityModel(SOUND, random_state=seed).use_encoder(encoder)
         self._model.fit_space(self._model.features(frames), within)
 
     def vectors(self, songs: Sequence[Song]) -> Float32Array:
-        return self._model.transform(of_song for _, of_song in songs)
+        return self._model.transform(song.frames for song in songs)
 
 
 def _pairs(X: Float32Array, songs: Sequence[Song], frames: bool = True, **options: Any) -> list[tuple[int, int, float]]:
     """Return rows and similarity of each pair; without frames, pairs with nearly equal vectors and durations."""
-    durations = np.array([seconds for seconds, _ in songs])
+    durations = np.array([song.seconds for song in songs])
     if frames:
-        found = find_duplicates(X, durations, lambda row: songs[row][1].mfcc, **options)
+        found = find_duplicates(
+            X, durations, lambda row: songs[row].frames.mfcc, harmony_of=lambda row: songs[row].harmony, **options
+        )
         return [(pair.first, pair.second, pair.similarity) for pair in found]
     return [
         (first, second, similarity)
@@ -222,6 +259,22 @@ def _together(copies: list[Songs], space: _Space) -> dict[str, Any]:
     }
 
 
+def _reported(copies: list[Songs], near: list[Songs], space: _Space) -> dict[str, Any]:
+    """Count the false pairs among the pairs reported in a collection of all duplicates and near misses."""
+    songs = [song for kinds in copies for song in kinds.values()]
+    truth = [i for i, kinds in enumerate(copies) for _ in kinds]
+    others = [song for kinds in near for song in kinds.values()]
+    songs += others
+    truth += range(-len(others), 0)  # a near miss is the same as no other song
+    pairs = _pairs(space.vectors(songs), songs, max_candidates=_REPORTED_CANDIDATES)
+    return {
+        "kind": "copies and near misses together",
+        "songs": len(songs),
+        "pairs": len(pairs),
+        "false pairs": sum(truth[first] != truth[second] for first, second, _ in pairs),
+    }
+
+
 def _published(folder: Path, pool: Pool) -> dict[str, Any]:
     """Measure recordings that the folder has in several published or given encodings."""
     families = [sorted((folder / "originals").glob("vibe_ace*")), sorted((folder / "formats").glob("plum_*"))]
@@ -235,7 +288,7 @@ def _published(folder: Path, pool: Pool) -> dict[str, Any]:
     same = {
         (i, j)
         for i, j in combinations(range(len(songs)), 2)
-        if family_of[i] == family_of[j] and abs(songs[i][0] - songs[j][0]) <= 3.0
+        if family_of[i] == family_of[j] and abs(songs[i].seconds - songs[j].seconds) <= 3.0
     }
     return {
         "kind": "published copies, pairs",
@@ -286,7 +339,7 @@ def _set(
     recall = list(_by_kind(originals, copies, space, X))
     misses = list(_by_kind(originals, near, space, X))
     every = _pairs(X, originals, least_similarity=-np.inf, max_candidates=len(originals))
-    together = _together(copies, space)
+    together, reported = _together(copies, space), _reported(copies, near, space)
     n = len(originals) * (len(originals) - 1) // 2
     all_pairs = {"kind": "every pair of originals compared", "songs": n, "false pairs": len(every)}
     total = sum(row["songs"] for row in recall)
@@ -297,6 +350,7 @@ def _set(
         at_least(f"{name}: lowest recall of a kind ({worst['kind']})", worst["found"], 0.98),
         at_most(f"{name}: false pairs beside the copies", sum(row["false pairs"] for row in recall), 0),
         at_most(f"{name}: false pairs among {n} pairs of originals, all compared", len(every), 0),
+        at_most(f"{name}: false pairs among {reported['pairs']} reported", reported["false pairs"], 0),
         at_most(f"{name}: groups that hold two songs", together["groups of two songs"], 0),
         *(
             at_most(f"{name}: taken for the same, {row['kind']}, of {row['songs']}", row["found"] * row["songs"], 0)
@@ -308,12 +362,13 @@ def _set(
         *({"set": name, "sort": "near miss", **row} for row in misses),
         {"set": name, "sort": "collection", **together},
         {"set": name, "sort": "collection", **all_pairs},
+        {"set": name, "sort": "collection", **reported},
     ]
     return rows, claims
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure 36 generated songs (360 with ``--full``) and the real recordings that are present."""
+    """Measure 36 generated songs (360 with ``--full``), and piano studies and real recordings if present."""
     plans = plan_collection(
         n_artists_per_style=5 if settings.full else 1, n_songs_per_artist=6 if settings.full else 3, seed=settings.seed
     )
@@ -325,6 +380,14 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         progress(f"copies of {len(plans)} generated songs")
         made = list(pool.map(_from_plan, plans))
         parts = [_set("generated", made, settings.seed, progress)]
+        pianos = find_pianos()
+        settings.facts["studies"] = N_STUDIES if len(pianos) == 2 else 0
+        if settings.facts["studies"]:
+            progress(f"copies of {N_STUDIES} piano studies")
+            made = list(pool.map(_from_study, range(N_STUDIES), [pianos] * N_STUDIES))
+            parts.append(_set("piano", made, settings.seed, progress))
+        else:
+            progress("no piano studies: install fluidsynth, timgm6mb-soundfont and fluid-soundfont-gm")
         if folder:
             paths = sorted(p for part in ("excerpts", "originals") for p in (folder / part).iterdir())
             paths = [path for path in paths if not path.stem.endswith("_22k_mono")]

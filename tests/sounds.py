@@ -31,6 +31,43 @@ def sound(kind: str, seed: int, seconds: float = 4.0) -> np.ndarray:
     return (0.5 * y / np.abs(y).max()).astype(np.float32)
 
 
+def melody(
+    seed: int,
+    *,
+    rate: float = 1.0,
+    semitones: float = 0.0,
+    jitter_s: float = 0.0,
+    drums: float = 0.0,
+    seconds: float = 30.0,
+) -> np.ndarray:
+    """Return four notes per second and drum hits. Sounds with one seed differ only in tempo, pitch and timing."""
+    rng = np.random.default_rng(seed)
+    n_notes = int(4 * seconds)
+    pitches = 220 * 2 ** ((rng.integers(0, 20, n_notes) + semitones) / 12)
+    levels, hits = rng.uniform(0.2, 1.0, n_notes), rng.random(n_notes) < 0.6
+    noise = rng.standard_normal((n_notes, 2000)) * np.exp(-np.arange(2000) / 300)
+    late = jitter_s * np.random.default_rng(seed + 1000).standard_normal(n_notes)
+    t = np.arange(SAMPLE_RATE // 3) / SAMPLE_RATE
+    y = np.zeros(int((seconds / rate + 1) * SAMPLE_RATE))
+    for n, pitch in enumerate(pitches):
+        start = int(max(0.0, n / 4 / rate + late[n]) * SAMPLE_RATE)
+        tone = sum(np.sin(2 * np.pi * h * pitch * t) / h for h in range(1, 5))
+        y[start : start + len(t)] += levels[n] * np.exp(-8 * t) * tone
+        y[start : start + 2000] += drums * hits[n] * noise[n]
+    return (0.3 * y / np.abs(y).max()).astype(np.float32)
+
+
+def write_duplicates(folder: Path) -> Path:
+    """Write six melodies; the first also at half the volume in Ogg, transposed, faster, and played again."""
+    folder.mkdir(parents=True)
+    for n in range(6):
+        soundfile.write(folder / f"melody {n}.flac", melody(n), SAMPLE_RATE)
+    soundfile.write(folder / "copy.ogg", 0.5 * melody(0), SAMPLE_RATE)
+    for name, change in {"higher": {"semitones": 1}, "faster": {"rate": 1.02}, "again": {"jitter_s": 0.015}}.items():
+        soundfile.write(folder / f"{name}.flac", melody(0, **change), SAMPLE_RATE)
+    return folder
+
+
 def write_song(path: Path, kind: str = "tones", seed: int = 0, seconds: float = 4.0, **tags: str) -> Path:
     """Write one song; the suffix selects the format; tags use mutagen's easy names."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from musicsim.cli import COMMANDS as PROGRAM
 from musicsim.cli import console, program
 from musicsim.cli.options import add_options
 from tests.command import run, run_process
-from tests.sounds import write_collection, write_song
+from tests.sounds import write_collection, write_duplicates, write_song
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +191,16 @@ def test_library_maintenance_commands(tmp_path):
     assert ask("info")["roots"] == [str(music)]
     assert ask("forget", music)["forgotten"] == 2
     assert ask("info")["songs"] == 0
+
+
+def test_duplicates_are_the_same_recording(tmp_path):
+    music, library = write_duplicates(tmp_path / "music"), tmp_path / "library"
+    run("add", music, "--workers", 1, library=library)
+    (group,) = json.loads(run("duplicates", "--json", library=library)[0])
+    assert [song["title"] for song in group] == ["melody 0", "copy"]  # not: higher, faster, again
+    assert group[0]["match"] is None
+    assert 0.95 <= group[1]["match"] <= 1
+    assert re.search(r"copy .* 9\d%|copy .* 100%", run("duplicates", library=library)[0])
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,17 @@ from musicsim.cli.console import (
 from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.search import ListRequest, sort_songs
-from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.explorer.snapshot.same_sound import agreements, groups
 from musicsim.library import SKIPPED, absolute
 from musicsim.wording import clock, count
 
 
 def _whole(value: float | None) -> str:
     return "" if value is None else f"{value:.0f}"
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"
 
 
 @take_request(ListRequest)
@@ -128,16 +132,22 @@ def duplicates(
         for pair, is_same in ((part, False), (join, True)):
             if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
                 raise NotFoundError(f"{pair[0]} and {pair[1]} are not listed as duplicates.")
-        duplicate_groups = groups(lib.songs(), lib.duplicates.pairs())
+        pairs = lib.duplicates.pairs()
+        duplicate_groups = groups(lib.songs(), pairs)
+    agreement_of = agreements(pairs)
+
+    matched = [
+        [(song, agreement_of.get(frozenset((group[0].id, song.id)))) for song in group] for group in duplicate_groups
+    ]
     if as_json:
-        emit([[song_json(song) for song in group] for group in duplicate_groups])
+        emit([[song_json(song) | {"match": match} for song, match in group] for group in matched])
         return
     rows = [
-        (number, song.id, song.title, song.by, clock(song.duration_s), song.path)
-        for number, group in enumerate(duplicate_groups, 1)
-        for song in group
+        (number, song.id, song.title, song.by, clock(song.duration_s), _share(match), song.path)
+        for number, group in enumerate(matched, 1)
+        for song, match in group
     ]
-    show(("group", "id", "title", "artist", "length", "file"), rows)
+    show(("group", "id", "title", "artist", "length", "match", "file"), rows)
 
 
 def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:

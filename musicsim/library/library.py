@@ -58,7 +58,7 @@ from musicsim.progress import Progress, no_progress
 from musicsim.public import is_public, protect
 from musicsim.storage import writing_to
 
-_REFRESH_VERSION = 2  # increase this when a refresh computes more from the same songs
+_REFRESH_VERSION = 3  # increase this when a refresh computes more from the same songs
 
 
 _ALBUM_ARTIST = sa.func.coalesce(schema.songs.c.album_artist, schema.songs.c.artist, "")

@@ -1,13 +1,11 @@
 """Find songs that are the same recording: re-encoded, louder, shifted, or with different silence at the ends.
 
-Vectors and durations select *candidates* without an (n, n) matrix. The MFCCs of each pair are then aligned at the best
-offset. The pair is the same recording only if the *changes* of its MFCCs agree. Another performance, a remix, or a
-song with the same drum loop has different changes at different times, even if it sounds similar.
+Vectors and durations select *candidates* without an (n, n) matrix. Only these are compared frame by frame
+(:mod:`musicsim.search.recordings`).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -15,28 +13,10 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim._checks import check_whole
 from musicsim.audio import HOP, SAMPLE_RATE
+from musicsim.search.recordings import Comparison
 
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
-_N_MFCC, _N_MELS = 13, 40
-# A codec at 64 kbit/s switches bands above 5 kHz on and off, so only the 32 bands below 5 kHz are used. Their first
-# cosine coefficient, the level, is omitted.
-_N_LOW_BANDS, _N_CONTOURS = 32, 10
-# Number of frames in each of two adjacent means; a "change" is their difference. 8 frames are 93 ms. With fewer frames,
-# codec noise matters; with more, a song played 1% faster would still match.
-_CHANGE = 8
-_STRIDE = 4  # Only every fourth change is used, because adjacent changes share most of their frames
-_MIN_OVERLAP = 0.75  # Minimum share of the shorter song that must overlap the other song
-_MIN_OVERLAP_S = 1.0
-_MIN_POWER = 1e-6  # Two columns of changes are constant if the product of their summed squares is below this (dB^4)
-# A 40-second excerpt excludes most candidates; whole songs are read only for pairs that may be the same. The agreement
-# is below 0.3 for excerpts of different songs, and 0.7 or more for poor duplicates (experiments.duplicates).
-_EXCERPT = slice(round(10 * SAMPLE_RATE / HOP), round(50 * SAMPLE_RATE / HOP))
-_MIN_EXCERPT = 0.4
-# Cache sizes: an excerpt takes 35 kB, and all changes of a four-minute song take 830 kB.
-_KEPT_EXCERPTS, _KEPT_SONGS = 4096, 64
 BLOCK_ROWS = 512  # Number of songs whose distances are computed together
-MAX_OFFSET = round(5.0 * SAMPLE_RATE / HOP)  # Largest shift between the two songs, in frames
-LEAST_AGREEMENT = 0.82  # Minimum agreement between the changes of two songs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +34,7 @@ def find_duplicates(
     durations: FloatingArray,
     frames_of: Callable[[int], FloatingArray | None],
     *,
+    harmony_of: Callable[[int], FloatingArray | None] | None = None,
     rows: npt.ArrayLike | None = None,
     least_similarity: float = 0.6,
     max_candidates: int = 10,
@@ -66,6 +47,9 @@ def find_duplicates(
     frames_of : callable
         Takes a row number and returns the song's MFCCs, (n_frames, n_columns), or None if missing. The first 13 columns
         are used. Frames must be 256 samples apart at 22,050 Hz. Any float type is allowed.
+    harmony_of : callable, optional
+        Takes a row number and returns the song's :func:`musicsim.audio.harmony`, or None if missing. Without it, some
+        transposed songs with loud drums count as duplicates.
 
     Returns
     -------
@@ -76,17 +60,19 @@ def find_duplicates(
     Memory in addition to `X`: a copy of all songs whose duration is close to that of one of `rows`. A tile of distances
     takes 10 MB, or 200 MB if the vectors of all songs are similar. Cached changes of four-minute songs take 200 MB.
 
-    False positives: speed changes of 1% or less (3% in sounds of a few seconds), and some transpositions by a semitone.
+    A song at a different pitch, or at a speed that differs by more than 0.2%, is not the same recording. In songs of a
+    few seconds, the speed may differ by up to 12 ms in total.
+
     False negatives: telephone quality (8 kHz), some MP3s encoded at 64 kbit/s with LAME's fastest setting, and songs
     with a part cut out in the middle, which have two offsets. Pairs that consist only of silence or steady tones, and
     pairs without frames, are never found.
     """
-    comparison = _Comparison(frames_of)
+    comparison = Comparison(frames_of, harmony_of)
     pairs = []
     for first, second, _ in find_candidates(X, durations, rows, least_similarity, max_candidates):
-        agreement, offset = comparison.best(first, second)
-        if agreement >= LEAST_AGREEMENT:
-            pairs.append(DuplicatePair(first, second, agreement, offset * HOP / SAMPLE_RATE))
+        match = comparison.match(first, second)
+        if match is not None and match.is_same_recording:
+            pairs.append(DuplicatePair(first, second, match.agreement, match.offset * HOP / SAMPLE_RATE))
     return sorted(pairs, key=lambda pair: (pair.first, pair.second))
 
 
@@ -246,108 +232,3 @@ def _keep_nearest(q: Int64Array, r: Int64Array, similarity: Float64Array, k: int
     rank = np.arange(len(q)) - np.repeat(starts, np.diff(np.r_[starts, len(q)]))
     is_kept = rank < k
     return q[is_kept], r[is_kept], similarity[is_kept]
-
-
-# --- verification -----------------------------------------------------------------------------
-
-
-class _Comparison:
-    """Comparison of two rows, first by excerpts, then by whole songs unless the excerpts exclude the pair."""
-
-    def __init__(self, frames_of: Callable[[int], FloatingArray | None]) -> None:
-        self._frames_of = frames_of
-        self._excerpt = lru_cache(maxsize=_KEPT_EXCERPTS)(self._read_excerpt)
-        self._whole = lru_cache(maxsize=_KEPT_SONGS)(self._read_whole)
-
-    def best(self, first: int, second: int) -> tuple[float, int]:
-        """Return the best agreement and its offset in frames; (-1, 0) if frames are missing."""
-        a, b = self._excerpt(first), self._excerpt(second)
-        if a is None or b is None:
-            return -1.0, 0
-        # short excerpts could miss the true offset, and comparing such short songs completely is cheap
-        if min(len(a), len(b)) >= 3 * MAX_OFFSET // _STRIDE:
-            agreement, offset = _coarse(a, b, min(len(a), len(b)) / 2)
-            if 0.0 < agreement < _MIN_EXCERPT:  # an agreement of 0 means that the excerpt is constant
-                return agreement, offset * _STRIDE
-        return _align(self._whole(first), self._whole(second))
-
-    def _read_excerpt(self, row: int) -> Float32Array | None:
-        frames = self._frames_of(row)
-        return None if frames is None else _changes(frames[_EXCERPT])[::_STRIDE].copy()
-
-    def _read_whole(self, row: int) -> Float32Array:
-        frames = self._frames_of(row)
-        return _changes(frames) if frames is not None else np.empty((0, _N_CONTOURS), np.float32)
-
-
-@lru_cache(maxsize=1)
-def _low_bands() -> Float32Array:
-    """Return the matrix (13, 10) that maps MFCCs to cosine coefficients 1 to 10 of the lower bands."""
-    from scipy.fft import dct
-
-    smoothed = dct(np.eye(_N_MELS), axis=1, norm="ortho")[:, :_N_MFCC].T[:, :_N_LOW_BANDS]
-    basis = dct(np.eye(_N_LOW_BANDS), axis=1, norm="ortho")[:, 1 : _N_CONTOURS + 1]
-    return np.ascontiguousarray(smoothed @ basis, dtype=np.float32)
-
-
-def _changes(frames: FloatingArray) -> Float32Array:
-    """Return, for each frame, the mean of eight frames minus the mean of the eight before, (n_frames - 15, 10).
-
-    The difference removes a constant gain or filter, which adds a constant to the MFCCs.
-    """
-    if frames.ndim != 2 or frames.shape[1] < _N_MFCC:
-        raise ValueError(f"frames_of returned shape {frames.shape}; it must be (n_frames, {_N_MFCC} or more).")
-    if len(frames) < 2 * _CHANGE:
-        return np.empty((0, _N_CONTOURS), np.float32)
-    means = frames[:, :_N_MFCC].astype(np.float32) @ (_low_bands() / np.float32(_CHANGE))
-    for step in (1, 2, 4):  # sums of 2, 4 and 8 frames
-        means = means[step:] + means[:-step]
-    return means[_CHANGE:] - means[:-_CHANGE]
-
-
-def _align(a: Float32Array, b: Float32Array) -> tuple[float, int]:
-    """Return the best agreement and its offset in frames: b[t + offset] matches a[t]; (-1, 0) without overlap."""
-    least = max(_MIN_OVERLAP * min(len(a), len(b)), _MIN_OVERLAP_S * SAMPLE_RATE / HOP - 2 * _CHANGE)
-    agreement, coarse = _coarse(a[::_STRIDE], b[::_STRIDE], least / _STRIDE)
-    if agreement == -1.0:
-        return -1.0, 0
-    best, best_offset = -1.0, 0
-    low, high = max((coarse - 1) * _STRIDE, -MAX_OFFSET), min((coarse + 1) * _STRIDE, MAX_OFFSET)
-    for offset in range(low, high + 1):
-        x, y = a[max(0, -offset) :], b[max(0, offset) :]
-        n = min(len(x), len(y))
-        x, y = x[:n:_STRIDE], y[:n:_STRIDE]
-        products = np.einsum("ij,ij->j", x, y)
-        powers = np.einsum("ij,ij->j", x, x) * np.einsum("ij,ij->j", y, y)
-        agreement = float(_agreement(products, powers))
-        if agreement > best:
-            best, best_offset = agreement, offset
-    return min(best, 1.0), best_offset  # because of rounding, the agreement may exceed 1
-
-
-def _coarse(a: Float32Array, b: Float32Array, least: float) -> tuple[float, int]:
-    """Return the highest mean correlation over at least `least` common rows, and its offset in strides, or (-1, 0)."""
-    from scipy.fft import irfft, next_fast_len, rfft
-
-    max_offset = MAX_OFFSET // _STRIDE
-    offsets = np.arange(-max_offset, max_offset + 1)
-    starts, ends = np.maximum(0, -offsets), np.minimum(len(a), len(b) - offsets)
-    fits = (ends - starts >= least) & (ends > starts)
-    if not fits.any():
-        return -1.0, 0
-    offsets, starts, ends = offsets[fits], starts[fits], ends[fits]
-    length = next_fast_len(len(a) + len(b), real=True)
-    spectrum = np.conj(rfft(a, length, axis=0)) * rfft(b, length, axis=0)
-    products = irfft(spectrum, length, axis=0)[offsets]  # a negative offset indexes from the end
-    power_a, power_b = (np.zeros((len(s) + 1, s.shape[1])) for s in (a, b))
-    np.cumsum(np.square(a, dtype=np.float64), axis=0, out=power_a[1:])
-    np.cumsum(np.square(b, dtype=np.float64), axis=0, out=power_b[1:])
-    powers = (power_a[ends] - power_a[starts]) * (power_b[ends + offsets] - power_b[starts + offsets])
-    agreements = _agreement(products, powers)
-    best = int(np.argmax(agreements))
-    return float(agreements[best]), int(offsets[best])
-
-
-def _agreement(products: FloatingArray, powers: FloatingArray) -> FloatingArray:
-    """Return the mean correlation over the last axis; constant columns have correlation 0."""
-    return np.mean(products / np.sqrt(np.maximum(powers, _MIN_POWER)), axis=-1)

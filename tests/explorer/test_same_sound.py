@@ -8,7 +8,7 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.query import find_similar
-from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.explorer.snapshot.same_sound import find_new_duplicates, groups
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.stores.duplicates import SamePair
 from tests.sounds import SAMPLE_RATE, sound
@@ -90,6 +90,28 @@ def test_new_songs_are_compared_with_old_ones(library, tmp_path):
     refresh(library)
     ids = by_title(library)
     assert take_snapshot(library).representative_of[ids["late copy"]] == ids["song 5"]
+
+
+def test_pairs_of_an_earlier_version_are_compared_again(library):
+    ids = by_title(library)
+    wrong, judged = sorted([ids["song 2"], ids["song 3"]]), sorted([ids["song 4"], ids["song 5"]])
+    library.duplicates.enter([SamePair(*wrong, 0.83, 0.0), SamePair(*judged, 0.83, 0.0, is_same=False)], [])
+    library.set_text("duplicates_rule", "1")
+    library.add(library.files.roots())
+    assert refresh(library)
+    pairs = {(p.first_id, p.second_id) for p in library.duplicates.pairs()}
+    assert tuple(wrong) not in pairs
+    assert tuple(judged) in pairs  # a listener's decision
+    assert {tuple(sorted([ids[f"song {n}"], ids[f"song {n} copy"]])) for n in range(2)} <= pairs
+
+
+def test_pairs_without_frames_are_kept(library):
+    pairs = library.duplicates.pairs()
+    for path in library.frame_files.folder.glob("??/*"):
+        path.unlink()
+    library.set_text("duplicates_rule", "1")
+    find_new_duplicates(library, lambda text: None)
+    assert library.duplicates.pairs() == pairs
 
 
 def test_pairs_merge_into_groups(library):

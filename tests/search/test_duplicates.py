@@ -11,9 +11,10 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.audio import HOP, SAMPLE_RATE, decode, mfcc
-from musicsim.search import duplicates, find_duplicates, group_pairs
-from tests.sounds import sound
+from musicsim.audio import HOP, SAMPLE_RATE, decode, harmony, mfcc
+from musicsim.search import duplicates, find_duplicates, frame_changes, group_pairs, recordings
+from musicsim.search.recordings import Comparison
+from tests.sounds import melody, sound
 
 SECONDS = 8.0
 
@@ -94,14 +95,14 @@ def test_the_offset_turns_with_the_order_of_the_songs():
 def test_a_shift_beyond_the_largest_offset_is_not_found(monkeypatch):
     y = sound("tones", 3, SECONDS)
     for seconds, n_found in ((0.5, 0), (1.0, 1)):
-        monkeypatch.setattr(duplicates, "MAX_OFFSET", round(seconds * SAMPLE_RATE / HOP))
+        monkeypatch.setattr(frame_changes, "MAX_OFFSET", round(seconds * SAMPLE_RATE / HOP))
         assert len(_pairs([y, y[SAMPLE_RATE:]])) == n_found
 
 
 @pytest.mark.parametrize("largest", [0, 2, 4, 5])
 def test_no_shift_is_tried_beyond_the_largest_offset(rng, largest, monkeypatch):
-    monkeypatch.setattr(duplicates, "MAX_OFFSET", largest)
-    monkeypatch.setattr(duplicates, "LEAST_AGREEMENT", 0.01)
+    monkeypatch.setattr(frame_changes, "MAX_OFFSET", largest)
+    monkeypatch.setattr(recordings, "MIN_AGREEMENT", 0.01)
     song = _long_song(rng, 20.0)
     songs = [song[:-6], song[6:]]  # six frames apart: the agreement increases up to there
     (pair,) = _pairs_of_frames(songs)
@@ -127,6 +128,61 @@ def test_other_sounds_of_the_same_kind_are_not_the_same(kind):
 def test_what_is_near_but_not_the_same_is_not_found(change):
     y = sound("tones", 3, SECONDS)
     assert _pairs([y, change(y)]) == []
+
+
+# --- the same notes at another speed, pitch or time ----------------------------------------------
+
+
+@pytest.mark.parametrize("drums", [0.0, 1.0, 3.0], ids=["notes", "notes and drums", "mostly drums"])
+@pytest.mark.parametrize("semitones", [-1, 1])
+def test_a_transposed_song_is_not_a_duplicate(semitones, drums):
+    same, transposed = (melody(5, semitones=steps, drums=drums) for steps in (0, semitones))
+    assert _pairs([same, transposed]) == []
+
+
+@pytest.mark.parametrize("semitones", [-1, 1, 5])
+def test_harmony_shows_a_transposition_that_drums_hide(semitones):
+    harmonies = [harmony(melody(5, semitones=steps)) for steps in (0, semitones)]
+    frames = mfcc(melody(5, drums=10.0))
+    rows = np.zeros((2, 1)), np.full(2, 31.0), lambda row: frames
+    assert find_duplicates(*rows, harmony_of=harmonies.__getitem__) == []
+    for known in ([harmonies[0], None], [harmonies[0], harmonies[0]]):
+        assert len(find_duplicates(*rows, harmony_of=known.__getitem__)) == 1
+
+
+def test_harmony_without_clear_pitches_does_not_separate_duplicates():
+    y = sound("noise", 3, SECONDS)
+    frames, harmonies = [mfcc(y), mfcc(y)], [harmony(y), harmony(sound("noise", 4, SECONDS))]
+    rows = np.zeros((2, 1)), np.full(2, SECONDS), frames.__getitem__
+    assert len(find_duplicates(*rows, harmony_of=harmonies.__getitem__)) == 1
+
+
+@pytest.mark.parametrize("by", [-0.05, -0.02, -0.01, -0.005, 0.005, 0.01, 0.02, 0.05])
+def test_a_song_at_another_speed_is_not_a_duplicate(by):
+    y = melody(5, drums=1.0)
+    assert _pairs([y, _faster(y, by)]) == []
+    assert _pairs([y, melody(5, rate=1 + by, drums=1.0)]) == []
+
+
+@pytest.mark.parametrize("by", [-0.0015, -0.0005, 0.0005, 0.0015])
+@pytest.mark.parametrize("seconds", [30.0, 90.0])
+def test_a_recorder_with_another_clock_gives_a_duplicate(by, seconds):
+    y = melody(5, drums=1.0, seconds=seconds)
+    (pair,) = _pairs([y, _faster(y, by)])
+    assert pair.similarity >= 0.9
+
+
+@pytest.mark.parametrize("by", [-0.003, -0.0015, 0.0015, 0.003])
+def test_speed_is_measured(by):
+    y = melody(5, drums=1.0)
+    match = Comparison([mfcc(y), mfcc(_faster(y, by))].__getitem__).match(0, 1)
+    # the offset decreases by 1 - 1 / (1 + by) per frame; a tenth of a frame in a segment is 4e-5 of the song
+    assert match.drift == pytest.approx(1 / (1 + by) - 1, abs=1e-4)
+    assert match.is_same_recording == (abs(by) <= 0.002)
+
+
+def test_another_performance_in_strict_tempo_is_not_a_duplicate():
+    assert _pairs([melody(5), melody(5, jitter_s=0.015)]) == []
 
 
 def test_two_silent_songs_are_never_verified():

@@ -1,17 +1,21 @@
-"""Duplicates: songs with the same sound, found after a scan and shown as one song."""
+"""Duplicates: songs that are the same recording, found after a scan and shown as one song."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
 from musicsim import search
-from musicsim._arrays import Float16Array
+from musicsim._arrays import Float16Array, Float32Array
 from musicsim.library import Library, Song
 from musicsim.library.stores.duplicates import SamePair
+from musicsim.search.recordings import Comparison
 
 _LOSSLESS = frozenset(
     (".flac", ".wav", ".wave", ".w64", ".rf64", ".aiff", ".aif", ".alac", ".ape", ".wv", ".tta", ".tak", ".shn")
 )
+
+_RULE = "2"  # increase this if the comparison changes, so that stored pairs are compared again
 
 
 def _worth(song: Song) -> tuple[bool, bool, float, int]:
@@ -37,8 +41,14 @@ def groups(songs: Sequence[Song], pairs: Iterable[SamePair]) -> list[list[Song]]
     return [sorted(group, key=_worth, reverse=True) for group in by_label.values()]
 
 
+def agreements(pairs: Iterable[SamePair]) -> dict[frozenset[int], float]:
+    """Return the agreement of each pair, keyed by its two ids; two songs of a group may not be a pair."""
+    return {frozenset((pair.first_id, pair.second_id)): pair.similarity for pair in pairs}
+
+
 def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None:
-    """Compare songs added since the last call with all others, and save the pairs with the same sound."""
+    """Compare songs added since the last call with all others, and save the pairs that are the same recording."""
+    _recheck_pairs(library, progress)
     new = library.duplicates.not_compared()
     if not new:
         return
@@ -51,15 +61,47 @@ def find_new_duplicates(library: Library, progress: Callable[..., None]) -> None
     known = places >= 0
     ids, durations = vectors.song_ids[known], table.columns.duration_s[places[known]]
     X = vectors.X if known.all() else vectors.X[known]
-
-    def frames_of(row: int) -> Float16Array | None:
-        digest = library.content_hash(int(ids[row]))
-        return library.frame_files.frames(digest).mfcc if library.frame_files.find_stored([digest]) else None
-
     rows = np.flatnonzero(np.isin(ids, list(new)))
     pairs = []
-    for pair in search.find_duplicates(X, durations, frames_of, rows=rows):
+    found = search.find_duplicates(
+        X,
+        durations,
+        lambda row: _frames_of(library, int(ids[row])),
+        harmony_of=lambda row: _harmony_of(library, int(ids[row])),
+        rows=rows,
+    )
+    for pair in found:
         first, second = int(ids[pair.first]), int(ids[pair.second])
         sign = 1.0 if first < second else -1.0
         pairs.append(SamePair(min(first, second), max(first, second), pair.similarity, sign * pair.offset_s))
     library.duplicates.enter(pairs, ids[rows].tolist())
+
+
+def _recheck_pairs(library: Library, progress: Callable[..., None]) -> None:
+    """Compare stored pairs again if an earlier version found them, and delete those that are different recordings.
+
+    Pairs without stored frames are kept, and so are the decisions of listeners.
+    """
+    if library.text("duplicates_rule") == _RULE:
+        return
+    pairs = [pair for pair in library.duplicates.pairs() if pair.is_same]
+    if pairs:
+        progress("checking duplicates")
+    comparison = Comparison(partial(_frames_of, library), partial(_harmony_of, library))
+    matches = [comparison.match(pair.first_id, pair.second_id) for pair in pairs]
+    wrong = [p for p, match in zip(pairs, matches, strict=True) if match is not None and not match.is_same_recording]
+    if wrong:
+        library.duplicates.remove(wrong)
+    library.set_text("duplicates_rule", _RULE)
+
+
+def _frames_of(library: Library, song_id: int) -> Float16Array | None:
+    digest = library.content_hash(song_id)
+    return library.frame_files.frames(digest).mfcc if library.frame_files.find_stored([digest]) else None
+
+
+def _harmony_of(library: Library, song_id: int) -> Float32Array | None:
+    digest = library.content_hash(song_id)
+    if not library.frame_files.aspects_path(digest).exists():
+        return None
+    return library.frame_files.aspects([digest]).harmony[0]

