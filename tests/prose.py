@@ -42,7 +42,8 @@ DEFINITION = re.compile(r"^\s*[\w*, `]+ : .*$", re.M)
 NO_PROSE = re.compile(r"```.*?```|<!-- results.*?<!-- end -->|\$\$.*?\$\$", re.S)
 BREAKS = re.compile(
     r"("
-    r"(?<![ei]\.[ge]\.)(?<!etc\.)(?<!vs\.)(?<=[.!?])\s+(?=[A-Z“\"*(]|musicsim\b)"  # the end of a sentence, not of an abbreviation
+    # the end of a sentence, not of an abbreviation
+    r"(?<![ei]\.[ge]\.)(?<!etc\.)(?<!vs\.)(?<=[.!?])\s+(?=[A-Z“\"*(]|musicsim\b)"
     r"|\n\s*\n|\n\s*-{3,}\n"  # the end of a paragraph or of a heading
     r"|\n\s*(?=(?:[-*#|>]|\d+\.)\s)|\n\s*(?=>>>)"  # an item of a list, an example
     r"|\n(?=\0)|\0"  # around a definition
