@@ -267,15 +267,18 @@ def _duplicates(rows: list[Row]) -> Lines:
             found = sum(row["found"] * row["songs"] for row in of)
             yield f"{found:.0f} of {sum(row['songs'] for row in of)}" if of else ""
 
+    def wrong(kind: str, total: str) -> Iterator[str]:
+        for name in sets:
+            row = _one(rows, set=name, kind=kind)
+            yield f"{row['false pairs']} of {row[total]}" if row else ""  # a set may be absent
+
     yield "pairs that count as duplicates", *sets.values()
     yield "copies in other encodings, cut or edited", *matched("sort", "copy")
     yield "published copies", *matched("kind", "published copies, pairs")
     for kind in dict.fromkeys(row["kind"] for row in rows if row["sort"] == "near miss"):
         yield f"not copies: {kind.replace(' %', '%')}", *matched("kind", kind)
-    pairs = [_one(rows, set=name, kind="every pair of originals compared") for name in sets]
-    yield "not copies: different songs", *(f"{row['false pairs']} of {row['songs']}" for row in pairs)
-    reported = [_one(rows, set=name, kind="copies and near misses together") for name in sets]
-    yield "false pairs among all reported pairs", *(f"{row['false pairs']} of {row['pairs']}" for row in reported)
+    yield "not copies: different songs", *wrong("every pair of originals compared", "songs")
+    yield "false pairs among all reported pairs", *wrong("copies and near misses together", "pairs")
 
 
 @_table("demo: leads", "demo")
