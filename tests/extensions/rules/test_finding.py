@@ -169,6 +169,5 @@ def test_damaged_rule_is_reported(listened):
     with pytest.raises(LibraryError, match="the rule “x” cannot be read"):
         _ = store.get("x").rule
     check = rules.c.document.info["check"]
-    assert [check(value) for value in (RuleRequest().rule().model_dump(mode="json"), {"order": "colour"}, [])] == [
-        True, False, False,
-    ]  # fmt: skip
+    saved = RuleRequest(where=("tempo > 1",)).rule().model_dump(mode="json")
+    assert [check(value) for value in (saved, {"order": "colour"}, {"groups": [1]}, [])] == [True, False, False, False]
