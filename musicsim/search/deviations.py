@@ -8,7 +8,7 @@ import numpy as np
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio import HOP, SAMPLE_RATE
 from musicsim.audio.harmony import N_CLASSES
-from musicsim.search.frame_changes import MIN_POWER, agreement_of
+from musicsim.search.frame_changes import MIN_POWER, STRIDE, mean_correlation
 
 _SEGMENT = round(5.0 * SAMPLE_RATE / HOP)  # Frames whose offset is determined on their own
 _MIN_SEGMENTS = 4
@@ -24,10 +24,11 @@ def estimate_drift(x: Float32Array, y: Float32Array) -> float:
     """Return the slope of the offsets of segments: the median slope between all pairs, which ignores outliers."""
     n_segments = max(_MIN_SEGMENTS, len(x) // _SEGMENT)
     reach = int(_SHIFT_REACH * len(x)) + _SHIFT_MARGIN
+    padded = np.pad(y, ((reach, reach), (0, 0)))
     borders = np.linspace(0, len(x), n_segments + 1).astype(np.int64)
     centers, offsets = [], []
     for start, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-        offset = _segment_offset(x, y, start, end, reach)
+        offset = _find_offset(x[start:end], padded[start : end + 2 * reach], reach)
         if offset is not None:
             centers.append((start + end) / 2)
             offsets.append(offset)
@@ -38,19 +39,23 @@ def estimate_drift(x: Float32Array, y: Float32Array) -> float:
     return float(np.median((places[j] - places[i]) / (times[j] - times[i])))
 
 
-def _segment_offset(x: Float32Array, y: Float32Array, start: int, end: int, reach: int) -> float | None:
-    """Return the offset of a segment in fractions of a frame, or None if the segments do not agree."""
-    agreements = []
-    for offset in range(-reach, reach + 1):
-        first, last = max(start, -offset), min(end, len(y) - offset)
-        agreements.append(agreement_of(x[first:last], y[first + offset : last + offset]) if first < last else -1.0)
+def _find_offset(x: Float32Array, y: Float32Array, reach: int) -> float | None:
+    """Return the offset of a segment in fractions of a frame, or None if no offset agrees.
+
+    `y` has `reach` more frames than `x` at both ends.
+    """
+    windows = np.lib.stride_tricks.sliding_window_view(y, len(x), axis=0)[:, :, ::STRIDE]
+    x = x[::STRIDE]
+    products = np.einsum("ij,wji->wj", x, windows)
+    powers = np.einsum("ij,ij->j", x, x) * np.einsum("wji,wji->wj", windows, windows)
+    agreements = mean_correlation(products, powers)
     best = int(np.argmax(agreements))
     if agreements[best] < _MIN_SEGMENT_AGREEMENT:
         return None
     if best in (0, 2 * reach):
         return float(best - reach)
     # vertex of the parabola through the best agreement and its neighbors
-    before, peak, after = agreements[best - 1 : best + 2]
+    before, peak, after = agreements[best - 1 : best + 2].tolist()
     return best - reach + 0.5 * (before - after) / min(before - 2 * peak + after, -1e-9)
 
 

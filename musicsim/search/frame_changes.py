@@ -85,7 +85,7 @@ def overlap(a: Float32Array, b: Float32Array, offset: int) -> tuple[Float32Array
 def agreement_of(x: Float32Array, y: Float32Array) -> float:
     products = np.einsum("ij,ij->j", x, y)
     powers = np.einsum("ij,ij->j", x, x) * np.einsum("ij,ij->j", y, y)
-    return min(float(_agreement(products, powers)), 1.0)  # because of rounding, the agreement may exceed 1
+    return min(float(mean_correlation(products, powers)), 1.0)  # because of rounding, the agreement may exceed 1
 
 
 def align(a: Float32Array, b: Float32Array) -> tuple[float, int]:
@@ -121,11 +121,11 @@ def align_coarsely(a: Float32Array, b: Float32Array, least: float) -> tuple[floa
     np.cumsum(np.square(a, dtype=np.float64), axis=0, out=power_a[1:])
     np.cumsum(np.square(b, dtype=np.float64), axis=0, out=power_b[1:])
     powers = (power_a[ends] - power_a[starts]) * (power_b[ends + offsets] - power_b[starts + offsets])
-    agreements = _agreement(products, powers)
+    agreements = mean_correlation(products, powers)
     best = int(np.argmax(agreements))
     return float(agreements[best]), int(offsets[best])
 
 
-def _agreement(products: FloatingArray, powers: FloatingArray) -> FloatingArray:
+def mean_correlation(products: FloatingArray, powers: FloatingArray) -> FloatingArray:
     """Return the mean correlation over the last axis; constant columns have correlation 0."""
     return np.mean(products / np.sqrt(np.maximum(powers, MIN_POWER)), axis=-1)
