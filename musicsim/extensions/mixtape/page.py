@@ -85,8 +85,9 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
 def _draw_options() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input(
-            _OPTIONS["seconds"].label, 5, 600, step=5, width=170, disabled=_WHOLE.get(), **_SECONDS.widget()
-        )
+            _OPTIONS["seconds"].label, 5, 600, step=5, width=170,
+            **_SECONDS.widget(), **off_if(_WHOLE.get(), "Whole songs are mixed."),
+        )  # fmt: skip
         st.number_input(_OPTIONS["crossfade_s"].label, 0, 20, width=170, **_FADE.widget())
         st.selectbox(
             _OPTIONS["beats"].label, (None, *BEATS), help=_OPTIONS["beats"].help, width=170,

@@ -14,7 +14,7 @@ from musicsim.extensions.rules.rule import CHOICES, COMPARISONS, FIELDS, MATCHES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe
-from musicsim.ui.base.text import plain, show_errors
+from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components import song_finder
 from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import row_of, song_list
@@ -135,6 +135,7 @@ def _show_value(snapshot: Snapshot, line: Line) -> Line:
 
 
 def _show_limits(form: Form) -> Form:
+    direction = describe(RuleRequest, "descending")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         order = st.selectbox(
             **describe(RuleRequest, "order"), options=ORDERS, index=ORDERS.index(form.order),
@@ -142,8 +143,8 @@ def _show_limits(form: Form) -> Form:
             format_func=_name_order,
         )  # fmt: skip
         descending = st.toggle(
-            **describe(RuleRequest, "descending"), value=form.descending, key=f"rules_descending_{form.id}",
-            disabled=order == "random",
+            value=form.descending, key=f"rules_descending_{form.id}",
+            **direction | off_if(order == "random", "A random order has no direction.", direction["help"]),
         )  # fmt: skip
         songs = st.number_input(
             **describe(RuleRequest, "songs"), min_value=1, max_value=MAX_SONGS, value=form.songs,

@@ -32,6 +32,7 @@ def state_of(library):
 
 
 def test_changes_are_noticed_without_reading_files(tiny_library, own_music):
+    tiny_library.add(own_music, n_workers=1)
     assert find_changes(tiny_library).folders == []
     files = sorted(own_music.rglob("*.flac"))
     digests = {find_changes(tiny_library).digest}
