@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,7 @@ def accept(names: list[str], checkout: Path = ROOT) -> list[str]:
     for pattern in names:
         matches = [name for name in manifest["pictures"] if fnmatch(name, pattern)]
         if not matches:
-            raise SystemExit(
-                f"{_MANIFEST} has no picture {pattern}: add it, with the parts that it shows."
-            )
+            raise SystemExit(f"{_MANIFEST} has no picture {pattern}: add it, with the parts that it shows.")
         accepted += matches
     for name in accepted:
         manifest["pictures"][name]["hash"] = _hash_code(checkout, name)
@@ -77,10 +76,15 @@ def _format(manifest: dict[str, Any]) -> str:
 def _hash_code(checkout: Path, name: str) -> str:
     hashed = hashlib.sha256()
     for path in find_code(checkout, name):
-        text = path.read_text(encoding="utf-8")
-        code = "".join(_dump(ast.parse(text))) if path.suffix == ".py" else text
+        code = _code_of(path.read_text(encoding="utf-8"), path.suffix)
         hashed.update(f"{path.relative_to(checkout).as_posix()}\0{code}\0".encode())
     return hashed.hexdigest()[:16]
+
+
+@cache
+def _code_of(text: str, suffix: str) -> str:
+    """Return the code of a file; most files determine many pictures."""
+    return "".join(_dump(ast.parse(text))) if suffix == ".py" else text
 
 
 def _dump(node: object) -> Iterator[str]:

@@ -2,9 +2,8 @@
 
 Serves the app as the browser tests do, uses it, and writes ``docs/images/*.png`` and ``docs/tour/*.png``, those of
 `DARK` in dark colors too. The parts of `DEMO`, which run by default, need the demo collection. Those of `REAL` suit any
-music, and also run if a folder is given; without one, they use the demo. The part ``against`` runs only if it is named,
-because it needs vectors of another program. Pages show the path of the library, so both libraries are made in
-`MUSIC_FOLDER`. Each run starts from a copy of a library without the changes of earlier runs.
+music, and also run if a folder is given; without one, they use the demo. Pages show the path of the library, so both
+libraries are made in `MUSIC_FOLDER`. Each run starts from a copy of a library without the changes of earlier runs.
 """
 
 import argparse
@@ -29,10 +28,12 @@ from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.survey.questions import is_predicted, next_question
+from musicsim.extensions.embeddings.adding import add_own_vectors
 from musicsim.extensions.exports.request import EXPORTS
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore
 from musicsim.extensions.listening_tests.taking_part import test_of
 from musicsim.library import Library, Song
+from musicsim.progress import no_progress
 from tests.browser import actions
 from tests.browser.chromium import FLAGS, find
 from tests.browser.serving import serve
@@ -51,6 +52,8 @@ LARGE, SMALL = {"width": 1400, "height": 1000}, {"width": 1280, "height": 800}
 def _shoot(page: Page, name: str, folder: str = "images") -> None:
     """Take a picture once the page is at rest, and record which code it shows."""
     page.mouse.move(5, 5)
+    if page.get_by_test_id("stApp").count():
+        page.wait_for_selector(actions.IDLE)
     page.wait_for_timeout(3000)
     _save(page, DOCS / folder / f"{name}.png")
     if folder == "images" and name in DARK:
@@ -63,7 +66,9 @@ def _shoot(page: Page, name: str, folder: str = "images") -> None:
 
 def _save(page: Page, target: Path) -> None:
     page.screenshot(path=target)
-    Image.open(target).quantize().save(target, optimize=True)  # 256 colors: a third of the bytes
+    # 256 colors take a third of the bytes. This method keeps the rare colors, those of points on the map.
+    method = Image.Quantize.MAXCOVERAGE
+    Image.open(target).convert("RGB").quantize(method=method, kmeans=3).save(target, optimize=True)
     print(target.relative_to(ROOT))  # noqa: T201
 
 
@@ -283,7 +288,7 @@ def take_listening_test(page: Page, songs: Sequence[Song]) -> None:
         _grade(library, kept.id, listeners[:-1])
         ListeningTestStore(library).consent(last.id, time.time())
     page.get_by_role("button", name="Refresh").click()
-    page.get_by_text("Finished, and passed").wait_for()
+    page.get_by_text("Results will appear").wait_for(state="hidden")
     _shoot(page, "listening-verdict")
     there = page.context.new_page()
     there.set_viewport_size({"width": 900, "height": 780})
@@ -315,7 +320,11 @@ def take_continuation(page: Page, songs: Sequence[Song]) -> None:
 
 
 def take_against(page: Page, songs: Sequence[Song]) -> None:
-    """Compare the first of the imported vectors with the sound."""
+    """Import the mean MFCCs of the songs as vectors, and compare them with the sound."""
+    with Library.open(default_folder(), create=False) as library, tempfile.TemporaryDirectory() as folder:
+        means = [library.frames.frames(library.content_hash(song.id)).mfcc.mean(axis=0) for song in songs]
+        np.savez(file := Path(folder) / "mean MFCC.npz", ids=[song.id for song in songs], vectors=np.array(means))
+        add_own_vectors(library, file, file.stem, no_progress)
     _open(page, "/research?section=against")
     page.get_by_role("combobox", name=re.compile("Ground truth")).click()
     page.get_by_role("option", name=re.compile("genre")).first.click()
@@ -440,8 +449,9 @@ REAL = {
     "path": take_path,
     "real-why": take_real_why,
     "verdict": take_real_verdict,
+    "against": take_against,
 }
-NAMED = {"against": take_against}
+PARTS = DEMO | REAL
 
 
 def _make_library(music: Path | None) -> Path:
@@ -483,15 +493,15 @@ def _take(parts: Sequence[TakePart], library_folder: Path) -> None:
 def main() -> None:
     """Take the pictures of the given parts, or those of the demo and of the given music."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(DEMO | REAL | NAMED)}")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}")
     parser.add_argument("--music", type=Path, help="a folder of real recordings for the pictures that show some")
     options = parser.parse_args()
-    if unknown := set(options.parts) - (DEMO | REAL | NAMED).keys():
-        parser.error(f"there is no part {sorted(unknown)[0]}: choose from {', '.join(DEMO | REAL | NAMED)}.")
+    if unknown := set(options.parts) - PARTS.keys():
+        parser.error(f"there is no part {sorted(unknown)[0]}: choose from {', '.join(PARTS)}.")
     expect.set_options(timeout=PATIENCE_MS)
     names = options.parts or [*DEMO, *(REAL if options.music else ())]
-    for music, is_here in ((None, DEMO.__contains__), (options.music, (REAL | NAMED).__contains__)):
-        if parts := [(DEMO | REAL | NAMED)[name] for name in names if is_here(name)]:
+    for music, is_one in ((None, DEMO.__contains__), (options.music, REAL.__contains__)):
+        if parts := [PARTS[name] for name in names if is_one(name)]:
             _take(parts, _make_library(music))
 
 
