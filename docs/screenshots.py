@@ -485,6 +485,7 @@ def _take(parts: Sequence[TakePart], library_folder: Path) -> None:
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
         for take_part in parts:
             context = browser.new_context(viewport=LARGE, base_url=address)
+            context.set_default_timeout(PATIENCE_MS)
             take_part(context.new_page(), songs)
             context.close()
         browser.close()
