@@ -54,6 +54,7 @@ def _shoot(page: Page, name: str, folder: str = "images") -> None:
     page.mouse.move(5, 5)
     if page.get_by_test_id("stApp").count():
         page.wait_for_selector(actions.IDLE)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
     page.wait_for_timeout(3000)
     _save(page, DOCS / folder / f"{name}.png")
     if folder == "images" and name in DARK:
@@ -126,6 +127,7 @@ def take_why(page: Page, songs: Sequence[Song], name: str = "why") -> None:
     """Ask why two songs are alike."""
     _start(page, _good_song(songs))
     actions.ask(page, 1)
+    page.locator(".stPlotlyChart .bars").first.wait_for()
     _shoot(page, name)
 
 
