@@ -6,6 +6,7 @@
 ##                extension removed in turn; PARTS="long-unit damage" runs some of them
 ## make format    format the code and fix what ruff can fix
 ## make docs      the documentation as a site, in site/; warnings are errors
+## make pictures  the pictures of the pages, from the demo; MUSIC=folder: also those of real recordings; PARTS="listen tour"
 ## make bench     the claims about speed, against their rivals; KEEP=1 updates docs/results and the tables
 ## make reproduce the experiments and their claims; KEEP=1 updates docs/results and the tables; FULL=1: the papers' protocols
 ## make torture   kills, full disks and damaged files for 20 minutes; LONG=1: 3 hours
@@ -43,7 +44,7 @@ install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pyt
 quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@.log; exit $$status
 
 .PHONY: help app install check test style unit stories test-all long-unit long-stories without-each processors pythons
-.PHONY: damage lint format bench reproduce docs torture rivals citation newest lock release clean
+.PHONY: damage lint format pictures bench reproduce docs torture rivals citation newest lock release clean
 
 app: $(VENV)/installed
 	@echo "Starting musicsim…"
@@ -74,9 +75,8 @@ style:
 stories:
 	$(call quietly,$(STORIES) "browser and not long")
 
-PARTS ?= long-stories long-unit without-each damage processors pythons
 test-all: $(VENV)/browser
-	@$(MAKE) --no-print-directory --keep-going -j2 $(PARTS)
+	@$(MAKE) --no-print-directory --keep-going -j2 $(or $(PARTS),long-stories long-unit without-each damage processors pythons)
 
 long-unit:
 	$(call quietly,$(UNIT) "not browser and long")
@@ -125,6 +125,9 @@ reproduce: $(VENV)/tested
 docs: $(VENV)/tested
 	$(BIN)/python -m docs.site
 	$(BIN)/python -m zensical build --clean
+
+pictures: $(VENV)/browser
+	$(BIN)/python -m docs.screenshots $(PARTS) $(if $(MUSIC),--music '$(MUSIC)')
 
 torture: $(VENV)/browser
 	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)

@@ -1,53 +1,76 @@
-"""Take the pictures of the pages: ``python docs/screenshots.py PART...`` with the library in MUSICSIM_LIBRARY.
+"""Take the pictures of the pages: `make pictures`, or ``python -m docs.screenshots [PART...] [--music FOLDER]``.
 
-Serves the app as the browser tests do, uses it, and writes ``docs/images/*.png`` and ``docs/tour/*.png``. The parts of
-`DEMO`, which run by default, need the demo collection, without models of its own. Those of `REAL` suit any music, for
-example a library made by experiments.real_music; the part ``against`` needs one with vectors of another program.
+Serves the app as the browser tests do, uses it, and writes ``docs/images/*.png`` and ``docs/tour/*.png``, those of
+`DARK` in dark colors too. The parts of `DEMO`, which run by default, need the demo collection. Those of `REAL` suit any
+music, and also run if a folder is given; without one, they use the demo. Pages show the path of the library, so both
+libraries are made in `MUSIC_FOLDER`. Each run starts from a copy of a library without the changes of earlier runs.
 """
 
+import argparse
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from musicsim.audio import transcode, transcode_suffix  # noqa: E402
-from musicsim.demo import plan_collection, write_song  # noqa: E402
-from musicsim.explorer.libraries import default_folder  # noqa: E402
-from musicsim.explorer.refresh.refresh import refresh  # noqa: E402
-from musicsim.explorer.snapshot.snapshot import take_snapshot  # noqa: E402
-from musicsim.explorer.survey.questions import is_predicted, next_question  # noqa: E402
-from musicsim.extensions.exports.request import EXPORTS  # noqa: E402
-from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore  # noqa: E402
-from musicsim.extensions.listening_tests.taking_part import test_of  # noqa: E402
-from musicsim.library import Library, Song  # noqa: E402
-from tests.browser import actions  # noqa: E402
-from tests.browser.chromium import FLAGS, find  # noqa: E402
-from tests.browser.serving import serve  # noqa: E402
+from docs.pictures import ROOT, accept
+from musicsim.audio import transcode, transcode_suffix
+from musicsim.demo import plan_collection, write_song
+from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.survey.questions import is_predicted, next_question
+from musicsim.extensions.embeddings.adding import add_own_vectors
+from musicsim.extensions.exports.request import EXPORTS
+from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore
+from musicsim.extensions.listening_tests.taking_part import test_of
+from musicsim.library import Library, Song
+from musicsim.progress import no_progress
+from tests.browser import actions
+from tests.browser.chromium import FLAGS, find
+from tests.browser.serving import serve
 
 DOCS = ROOT / "docs"
+MUSIC_FOLDER = Path(tempfile.gettempdir()) / "Music"
+DARK = {"listen", "why", "playlist", "verdict", "compare", "evaluate", "library"}
+"""Names of the pictures in the README."""
 PEOPLE = ("Ann", "Ben")
 PATIENCE_MS = 300_000
 WORDS = "slow dark"
+TakePart = Callable[[Page, Sequence[Song]], None]
 LARGE, SMALL = {"width": 1400, "height": 1000}, {"width": 1280, "height": 800}
 
 
 def _shoot(page: Page, name: str, folder: str = "images") -> None:
-    """Take a picture once the page is at rest."""
+    """Take a picture once the page is at rest, and record which code it shows."""
     page.mouse.move(5, 5)
+    if page.get_by_test_id("stApp").count():
+        page.wait_for_selector(actions.IDLE)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
     page.wait_for_timeout(3000)
-    target = DOCS / folder / f"{name}.png"
+    _save(page, DOCS / folder / f"{name}.png")
+    if folder == "images" and name in DARK:
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_timeout(3000)
+        _save(page, DOCS / folder / f"{name}-dark.png")
+        page.emulate_media(color_scheme="light")
+    accept([name if folder == "images" else f"{folder}/{name}"])
+
+
+def _save(page: Page, target: Path) -> None:
     page.screenshot(path=target)
-    Image.open(target).quantize().save(target, optimize=True)  # 256 colors: a third of the bytes
-    print(target)  # noqa: T201
+    # 256 colors take a third of the bytes. This method keeps the rare colors, those of points on the map.
+    method = Image.Quantize.MAXCOVERAGE
+    Image.open(target).convert("RGB").quantize(method=method, kmeans=3).save(target, optimize=True)
+    print(target.relative_to(ROOT))  # noqa: T201
 
 
 def _open(page: Page, path: str) -> None:
@@ -104,6 +127,7 @@ def take_why(page: Page, songs: Sequence[Song], name: str = "why") -> None:
     """Ask why two songs are alike."""
     _start(page, _good_song(songs))
     actions.ask(page, 1)
+    page.locator(".stPlotlyChart .bars").first.wait_for()
     _shoot(page, name)
 
 
@@ -266,7 +290,7 @@ def take_listening_test(page: Page, songs: Sequence[Song]) -> None:
         _grade(library, kept.id, listeners[:-1])
         ListeningTestStore(library).consent(last.id, time.time())
     page.get_by_role("button", name="Refresh").click()
-    page.get_by_text("Finished, and passed").wait_for()
+    page.get_by_text("Results will appear").wait_for(state="hidden")
     _shoot(page, "listening-verdict")
     there = page.context.new_page()
     there.set_viewport_size({"width": 900, "height": 780})
@@ -298,7 +322,11 @@ def take_continuation(page: Page, songs: Sequence[Song]) -> None:
 
 
 def take_against(page: Page, songs: Sequence[Song]) -> None:
-    """Compare the first of the imported vectors with the sound."""
+    """Import the mean MFCCs of the songs as vectors, and compare them with the sound."""
+    with Library.open(default_folder(), create=False) as library, tempfile.TemporaryDirectory() as folder:
+        means = [library.frames.frames(library.content_hash(song.id)).mfcc.mean(axis=0) for song in songs]
+        np.savez(file := Path(folder) / "mean MFCC.npz", ids=[song.id for song in songs], vectors=np.array(means))
+        add_own_vectors(library, file, file.stem, no_progress)
     _open(page, "/research?section=against")
     page.get_by_role("combobox", name=re.compile("Ground truth")).click()
     page.get_by_role("option", name=re.compile("genre")).first.click()
@@ -425,12 +453,32 @@ REAL = {
     "verdict": take_real_verdict,
     "against": take_against,
 }
+PARTS = DEMO | REAL
 
 
-def main() -> None:
-    """Take the pictures of the given parts, or those of the demo collection."""
-    expect.set_options(timeout=PATIENCE_MS)
-    parts = [(DEMO | REAL)[name] for name in sys.argv[1:] or DEMO]
+def _make_library(music: Path | None) -> Path:
+    """Return the folder of a library of some music, or of the demo, as it was before any picture."""
+    folder = MUSIC_FOLDER / (music.name if music else "library")
+    pristine = ROOT / "build" / "pictures" / folder.name
+    if not (pristine.exists() and folder.exists()):
+        command = ["add", str(music)] if music else ["demo"]
+        subprocess.run([sys.executable, "-m", "musicsim", *command, "--library", str(folder)], cwd=ROOT, check=True)
+        shutil.copytree(folder, pristine, ignore=_is_left_out, dirs_exist_ok=True)
+    for path in folder.iterdir():
+        if path.name != "music":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    shutil.copytree(pristine, folder, dirs_exist_ok=True)
+    return folder
+
+
+def _is_left_out(folder: str, names: list[str]) -> set[str]:
+    """Leave out the songs of the demo, which no picture changes."""
+    return {"music"} & set(names)
+
+
+def _take(parts: Sequence[TakePart], library_folder: Path) -> None:
+    """Take the pictures of parts with a library."""
+    os.environ["MUSICSIM_LIBRARY"] = str(library_folder)
     with Library.open(default_folder(), create=False) as library:
         if take_library in parts:
             _add_old_disc(library, library.folder.parent / "old disc")
@@ -439,9 +487,25 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=find(), args=list(FLAGS))
         for take_part in parts:
             context = browser.new_context(viewport=LARGE, base_url=address)
+            context.set_default_timeout(PATIENCE_MS)
             take_part(context.new_page(), songs)
             context.close()
         browser.close()
+
+
+def main() -> None:
+    """Take the pictures of the given parts, or those of the demo and of the given music."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}")
+    parser.add_argument("--music", type=Path, help="a folder of real recordings for the pictures that show some")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - PARTS.keys():
+        parser.error(f"there is no part {sorted(unknown)[0]}: choose from {', '.join(PARTS)}.")
+    expect.set_options(timeout=PATIENCE_MS)
+    names = options.parts or [*DEMO, *(REAL if options.music else ())]
+    for music, is_one in ((None, DEMO.__contains__), (options.music, REAL.__contains__)):
+        if parts := [PARTS[name] for name in names if is_one(name)]:
+            _take(parts, _make_library(music))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Collect the attributes that name an anchor or a link."""
         self.anchors |= {value for name, value in attrs if name == "id" and value}
-        self.links |= {value for name, value in attrs if name in ("href", "src") and value}
+        self.links |= {value for name, value in attrs if name in ("href", "src", "srcset") and value}
 
 
 def find_dead_links(site: Path, pages: dict[str, str]) -> Iterator[tuple[str, str]]:
