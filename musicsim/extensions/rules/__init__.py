@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "rules": Command("cli:group", "Save rules, and list the songs that follow them now.", "Search and playlists")
     },
-    sections=(Section("playlist", "page:draw", title="Rules", tab="rules", place=10),),
+    sections=(Section("playlist", "page:draw", title="Rules", place=10),),
     tables="tables",
     hooks={"http_router": "routes:router", "songs_named": "finding:songs_named"},
 )

@@ -10,7 +10,7 @@ from tests.pages.actions import labels, open_page, said
 @pytest.fixture
 def tab(full):
     RuleStore(full).save("Loved", RuleRequest(where=("thumb is up", "plays < 3 or year > 1900")).rule())
-    return open_page("playlist", "rules")
+    return open_page("playlist", "Rules")
 
 
 def widget(widgets, prefix, place=0):
