@@ -9,8 +9,8 @@ import pytest
 from docs import pictures
 
 CHECKOUT = Path(__file__).parents[1]
-DRAWN = {"million", "mlr-convergence"}
-"""Pictures that show no page: a benchmark and docs/figures.py made them."""
+DRAWN = {"fade-lava", "fade-skyvibe", "million", "mlr-convergence"}
+"""Pictures that show no page: a benchmark, docs/figures.py and docs/transitions.py made them."""
 SHOWN = re.compile(r"(?:images|tour)/[\w-]+\.png")
 
 
