@@ -232,6 +232,11 @@ class Snapshot:
     def _tag_cache(self) -> "_LruCache[list[tuple[str, float]]]":
         return _LruCache(lambda ids: {i: [] for i in ids} | self.library.tags(ids))
 
+    def present_ids(self, ids: Iterable[int]) -> tuple[int, ...]:
+        """Return the ids of songs that can be compared; a duplicate becomes the song that represents it."""
+        rows = self.rows_of(ids)
+        return tuple(self.row_ids[rows[rows >= 0]].tolist())
+
     def songs_by_id(self, ids: Iterable[int]) -> list[Song]:
         """Return songs in the order of the ids, without songs that are missing."""
         wanted = [int(i) for i in ids]

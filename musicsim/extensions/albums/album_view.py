@@ -18,7 +18,7 @@ from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components.listening import follow, play_songs
 from musicsim.ui.components.song_list import Action, row_of, show_cover, song_list
 from musicsim.ui.listen.seed import MAX_EXAMPLES, start_song
-from musicsim.ui.playlist.draft import PlaylistDraft, present_ids
+from musicsim.ui.playlist.draft import PlaylistDraft
 from musicsim.ui.playlist.request_form import open_draft
 from musicsim.wording import clock, count
 
@@ -51,7 +51,7 @@ def show_album(snapshot: Snapshot, album: Album) -> None:
 
 
 def _show_actions(snapshot: Snapshot, album: Album, songs: list[Song]) -> None:
-    ids = present_ids(snapshot, [song.id for song in songs])[:MAX_EXAMPLES]
+    ids = snapshot.present_ids([song.id for song in songs])[:MAX_EXAMPLES]
     off = off_if(not ids, "These songs have not been compared yet.")
     with st.container(horizontal=True):
         st.button(

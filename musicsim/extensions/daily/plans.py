@@ -113,5 +113,4 @@ def _plan_regions(snapshot: Snapshot) -> Iterator[Plan | Skipped]:
 
 def _present(snapshot: Snapshot, ids: list[int]) -> list[int]:
     """Return the songs that can be compared; a duplicate becomes the song that represents it."""
-    rows = snapshot.rows_of(ids)
-    return list(dict.fromkeys(snapshot.row_ids[rows[rows >= 0]].tolist()))
+    return list(dict.fromkeys(snapshot.present_ids(ids)))

@@ -108,7 +108,7 @@ class PlaylistDraft:
 
     def skip_absent(self, snapshot: Snapshot) -> "PlaylistDraft":
         """Skip songs that cannot be compared now, and replace duplicates with the song that represents them."""
-        ids = present_ids(snapshot, self.song_ids)
+        ids = snapshot.present_ids(self.song_ids)
         if ids == self.song_ids:
             return self
         rows = snapshot.rows_of(self.song_ids)
@@ -118,12 +118,6 @@ class PlaylistDraft:
 
 PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "current draft", per_library=True, is_kept=True)
 NAME: Key[str] = Key("playlist_name", str, "name to save the playlist under")
-
-
-def present_ids(snapshot: Snapshot, ids: Sequence[int]) -> tuple[int, ...]:
-    """Return the ids of songs that can be compared; a duplicate becomes the song that represents it."""
-    rows = snapshot.rows_of(ids)
-    return tuple(snapshot.row_ids[rows[rows >= 0]].tolist())
 
 
 def _edges(drawn: GeneratedPlaylist) -> dict[tuple[int, int], Edge]:

@@ -14,7 +14,7 @@ from musicsim.ui.base.keys import CHOSEN, SECTIONS, Key
 from musicsim.ui.base.openers import BY_STATE, choices_of
 from musicsim.ui.base.option_widgets import option_key
 from musicsim.ui.components.filter_widgets import RANGES, filter_values, fit_filters
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change, present_ids
+from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
 _MAX_REMEMBERED = 100
@@ -90,7 +90,7 @@ def fit_form(snapshot: Snapshot) -> None:
         _FIRST.set(CHOSEN.get())  # the song chosen on Listen
         _STARTED.set(CHOSEN.get())
     for name in ("first", *_SONGS):
-        present = list(present_ids(snapshot, chosen_ids(name)))
+        present = list(snapshot.present_ids(chosen_ids(name)))
         if present != chosen_ids(name):
             choose(name, present)
     length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))

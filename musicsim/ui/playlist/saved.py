@@ -15,7 +15,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import clean, off_if, plain, shorten, toast_errors
 from musicsim.ui.components.song_finder import Match, find_song, name_matches
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend, present_ids
+from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend
 from musicsim.ui.playlist.request_form import open_draft, playlists_of
 from musicsim.wording import count
 
@@ -52,7 +52,7 @@ def show_address(snapshot: Snapshot) -> SavedPlaylist | None:
     draft = PLAYLIST.get()
     saved = playlists_of(snapshot).get(draft.saved_id) if draft and draft.saved_id is not None else None
     # the id may belong to a playlist that has replaced this one
-    if saved is None or draft is None or present_ids(snapshot, saved.song_ids) != draft.song_ids:
+    if saved is None or draft is None or snapshot.present_ids(saved.song_ids) != draft.song_ids:
         st.query_params.pop(_PARAMETER, None)
         return None
     st.query_params[_PARAMETER] = str(saved.id)

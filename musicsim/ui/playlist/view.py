@@ -19,7 +19,7 @@ from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_matc
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist import actions
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, present_ids, redo, undo
+from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 from musicsim.wording import capitalize, count
 
@@ -148,7 +148,7 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
     draft = PLAYLIST.get()
     if draft is None:
         return
-    ids = present_ids(snapshot, ids_of_match(snapshot, kind, value).tolist())
+    ids = snapshot.present_ids(ids_of_match(snapshot, kind, value).tolist())
     if not ids:
         st.toast("This song is not in the model yet. Wait for the running job to finish.", icon=":material/info:")
         return
