@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from musicsim.addresses import is_address
-from musicsim.hooks import load_hooks
 from musicsim.library import Library, is_below
-from musicsim.library.scan.files import Found, find_audio
+from musicsim.library.scan.files import Found, find_audio, remote_folders
 
 
 class Changes(NamedTuple):
@@ -27,7 +26,7 @@ def find_changes(library: Library) -> Changes:
         for path, file in library.files.list_known().items()
     }
     stored |= {path: (size, mtime_ns) for path, (size, mtime_ns, *_) in library.files.list_failed().items()}
-    remote = [library.folder / name for name in load_hooks("folder_of_remote_songs")]
+    remote = remote_folders(library.folder)
     folders: list[str] = []
     digest = blake2b(digest_size=16)
     for root in library.files.roots():

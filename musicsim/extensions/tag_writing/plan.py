@@ -1,7 +1,7 @@
 """The changes that a run would make, compared with the tags in the files."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.tag_writing.formats import TaggedFile, Values
 from musicsim.extensions.tag_writing.request import TagRequest
 from musicsim.extensions.tag_writing.values import MEASURED, NewValues, is_same
-from musicsim.hooks import load_hooks
-from musicsim.library import Library, Song
+from musicsim.library import Song
+from musicsim.library.scan.files import remote_folders
 from musicsim.library.stores.files import KnownFile
 from musicsim.progress import Progress, no_progress
 
@@ -91,12 +91,12 @@ def plan(
     """Yield the changes of each file, or the error that prevents them; a file is read when its turn comes."""
     values = NewValues(snapshot, properties)
     targets = find_targets(snapshot, request)
-    known = snapshot.library.files.list_known()
+    known, remote = snapshot.library.files.list_known(), remote_folders(snapshot.library.folder)
     failed = 0
     for done, (song, target) in enumerate(targets):
         progress(target.file.name, done, len(targets), failed=failed)
         try:
-            check_writable(snapshot.library, target, known)
+            check_writable(target, known, remote)
             changes = _compare(TaggedFile(target.file), values.of(song), request.replace)
             yield PlannedFile(song, target, changes)
         except (LibraryError, OSError) as error:
@@ -105,10 +105,9 @@ def plan(
     progress("", len(targets), len(targets), failed=failed)
 
 
-def check_writable(library: Library, target: Target, known: Mapping[Path, KnownFile]) -> None:
+def check_writable(target: Target, known: Mapping[Path, KnownFile], remote: Collection[Path]) -> None:
     """Raise LibraryError with the reason if a file must not be changed."""
     file, path = target.file, target.paths[0]
-    remote = [library.folder / name for name in load_hooks("folder_of_remote_songs")]
     if is_address(path) or any(folder in path.parents for folder in remote):
         raise LibraryError(f"{path} is on a server, and only files on this machine can be changed.")
     try:

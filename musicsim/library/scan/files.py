@@ -17,6 +17,7 @@ from typing import NamedTuple
 from musicsim.addresses import RemotePath, explain_refusal, has_user, is_address
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
+from musicsim.hooks import load_hooks
 
 IGNORE_FILE = ".musicsimignore"
 
@@ -56,6 +57,14 @@ def content_hash(source: Path | bytes) -> str:
         return hashlib.blake2b(source, digest_size=16).hexdigest()
     with source.open("rb") as stream:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def remote_folders(library_folder: Path) -> list[Path]:
+    """Return the folders of songs on servers, in a library's folder. They have no files on this machine.
+
+    The hook ``folder_of_remote_songs`` is the name of such a folder.
+    """
+    return [library_folder / name for name in load_hooks("folder_of_remote_songs")]
 
 
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:

@@ -2,7 +2,7 @@
 
 A bad file is listed with the reason (:meth:`FileStore.failures`), and the scan continues. Unchanged files are not
 opened again if they were added, or if they failed because of their content. Files that no longer exist are marked as
-missing, except in the folders that the hook ``folder_of_remote_songs`` names.
+missing, except in the folders of songs on servers.
 """
 
 import time
@@ -15,13 +15,12 @@ from typing import Any
 from musicsim.addresses import resolve_address
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import NoSoundError, StorageError
-from musicsim.hooks import load_hooks
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
 from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.failures import failure_reason
-from musicsim.library.scan.files import Found, FoundFile, find_audio
+from musicsim.library.scan.files import Found, FoundFile, find_audio, remote_folders
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.scan.networks import LibraryNetworks, load_networks
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
@@ -100,7 +99,7 @@ class Scan:
         """Mark missing files and files that exist again, and list unreadable folders."""
         files = self.library.files
         existing = {file.path for file in found.files}
-        remote = [self.library.folder / name for name in load_hooks("folder_of_remote_songs")]
+        remote = remote_folders(self.library.folder)
 
         def is_gone(path: Path) -> bool:
             was_scanned = path in self._source_set or not self._source_set.isdisjoint(path.parents)
