@@ -133,11 +133,11 @@ class ListeningStore(Tables):
         rows = list(self._rows(sa.union_all(matched, unmatched)))
         names, song_ids, blocks = zip(*rows, strict=True) if rows else ((), (), ())
         indices = {name: index for index, name in enumerate(dict.fromkeys(names))}
-        n_each = np.array([len(times) // _TIME.itemsize for times in blocks], dtype=np.int64)
+        n_each, times = _unpack_times(blocks)
         return sittings_of(
             np.repeat(np.array([indices[name] for name in names], dtype=np.int64), n_each),
             np.repeat(np.array(song_ids, dtype=np.int64), n_each),
-            np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64),
+            times,
         )
 
     def last_listens(self) -> list[tuple[int, int]]:
@@ -147,16 +147,15 @@ class ListeningStore(Tables):
         if not rows:
             return []
         song_ids, blocks = zip(*rows, strict=True)
-        ends = np.cumsum([len(times) // _TIME.itemsize for times in blocks])
-        last = np.maximum.reduceat(np.frombuffer(b"".join(blocks), dtype=_TIME), [0, *ends[:-1].tolist()])
+        n_each, times = _unpack_times(blocks)
+        last = np.maximum.reduceat(times, np.cumsum(n_each) - n_each)
         return list(zip(song_ids, last.tolist(), strict=True))
 
     def listen_times(self) -> tuple[Int64Array, Int64Array]:
         """Return the song id and time (seconds since 1970) of each imported listen with a time, in any order."""
         h = schema.listens.c
         rows = list(self._rows(sa.select(h.song_id, h.times)))
-        n_each = [len(times) // _TIME.itemsize for _, times in rows]
-        times = np.frombuffer(b"".join(times for _, times in rows), dtype=_TIME).astype(np.int64)
+        n_each, times = _unpack_times([block for _, block in rows])
         return np.repeat(np.array([song_id for song_id, _ in rows], dtype=np.int64), n_each), times
 
     def tags(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
@@ -333,3 +332,9 @@ def sittings_of(listener: Int64Array, song_id: Int64Array, at: Int64Array) -> In
     pairs = pairs[n_songs[sitting] > 1]
     pairs[:, 0] = np.unique(pairs[:, 0], return_inverse=True)[1]
     return pairs
+
+
+def _unpack_times(blocks: Sequence[bytes]) -> tuple[Int64Array, Int64Array]:
+    """Return the number of times in each stored block, and all times in seconds since 1970."""
+    n_each = np.array([len(block) // _TIME.itemsize for block in blocks], dtype=np.int64)
+    return n_each, np.frombuffer(b"".join(blocks), dtype=_TIME).astype(np.int64)
