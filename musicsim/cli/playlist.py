@@ -14,14 +14,14 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.cli.options import take_request
-from musicsim.errors import LibraryError, NotFoundError
+from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.media.playlist_files import FORMATS, missing
+from musicsim.library.media.playlist_files import FORMATS, find_ending, missing
 
 _MAX_NAMED = 20
 _OUTPUTS = "musicsim.cli.playlist.outputs"  # key in the context of a command
@@ -71,7 +71,8 @@ def playlist(
     relative: RelativeOption = False,
     model: ModelOption = None,
 ) -> None:
-    check_export(export)
+    if export:
+        find_ending(export)  # raises an error before anything is generated
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
         generated = Walk(snapshot_under(lib, model)).generate(request, seed)
@@ -102,16 +103,10 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
     return PlaylistSongs([songs[i] for i in chosen.song_ids if i in songs])
 
 
-def check_export(target: Path | None) -> None:
-    """Raise LibraryError if the file name does not end in a playlist format."""
-    if target and target.suffix.lower().lstrip(".") not in FORMATS:
-        raise LibraryError(f"{target}: use a file name that ends in {', '.join('.' + name for name in FORMATS)}.")
-
-
 def export_playlist(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
     """Write songs to a playlist file; return a note for each song whose file is missing."""
     path = target.expanduser().absolute()
-    render = FORMATS[path.suffix.lower().lstrip(".")]
+    render = FORMATS[find_ending(path)]
     content = render(target.stem, songs, relative_to=path.parent if is_relative else None)
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)

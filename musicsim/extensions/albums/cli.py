@@ -7,13 +7,14 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.cli.options import take_request
-from musicsim.cli.playlist import ExportOption, RelativeOption, check_export, export_playlist
+from musicsim.cli.playlist import ExportOption, RelativeOption, export_playlist
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.extensions.albums.catalogue import Album, find_album, find_albums, songs_of
 from musicsim.extensions.albums.rendering import render_album, render_similar
 from musicsim.extensions.albums.request import AlbumListRequest, AlbumPlaylistRequest, SimilarAlbumsRequest
 from musicsim.extensions.albums.similar import SimilarAlbum, find_similar_albums, walk_albums
 from musicsim.extensions.albums.works import group_works
+from musicsim.library.media.playlist_files import find_ending
 from musicsim.wording import clock, count
 
 _Album = Annotated[
@@ -95,7 +96,8 @@ def playlist(
     model: ModelOption = None,
 ) -> None:
     """Generate a playlist of whole albums, each in track order: an album, then the most similar one, and so on."""
-    check_export(export)
+    if export:
+        find_ending(export)  # raises an error before anything is generated
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
         steps = walk_albums(snapshot, find_album(snapshot, album), request)

@@ -44,12 +44,12 @@ def add_mix_option(
         request = MixRequest(seconds=mix_seconds, whole=whole, crossfade_s=crossfade_s, beats=beats, reorder=mix_order)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    sheet = mix.expanduser().absolute().with_suffix(".cue") if mix and cue else None
+    target = mix.expanduser().absolute() if mix else None
+    sheet = target.with_suffix(".cue") if target and cue else None
 
     def render(library: Library, songs: Sequence[Song]) -> list[str]:
-        if mix is None:
+        if target is None:
             return []
-        target = mix.expanduser().absolute()
         rendered = render_mix(library, songs, target, request)
         if sheet is not None:
             with atomic_path(sheet) as temporary:

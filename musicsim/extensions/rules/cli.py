@@ -1,7 +1,7 @@
 """The ``musicsim rules`` commands."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -26,7 +26,7 @@ def list_rules(library: console.LibraryOption = None, as_json: console.JsonOptio
     with console.open_library(library) as lib:
         saved = RuleStore(lib).all()
     if as_json:
-        console.emit([_facts(rule) for rule in saved])
+        console.emit([rule.as_json() for rule in saved])
     elif saved:
         console.show(("name", "conditions", "saved"), [(r.name, r.rule, day_of(r.saved_at)) for r in saved])
     else:
@@ -58,7 +58,7 @@ def show(
         found = find_songs(snapshot, saved.rule)
         songs = snapshot.songs_at(found.rows)
     if as_json:
-        console.emit(_facts(saved) | {"matching": found.n_matching, "songs": [console.song_json(s) for s in songs]})
+        console.emit(saved.as_json() | {"matching": found.n_matching, "songs": [console.song_json(s) for s in songs]})
         return
     rows = [(n, s.id, s.title, s.artist or "", clock(s.duration_s)) for n, s in enumerate(songs, 1)]
     caption = f"{saved.rule}: {count(found.n_matching, 'song')}, {len(songs)} shown"
@@ -106,18 +106,14 @@ def delete(name: NameArgument, library: console.LibraryOption = None, as_json: c
     with console.open_library(library) as lib:
         saved = RuleStore(lib).delete(name)
     if as_json:
-        console.emit(_facts(saved))
+        console.emit(saved.as_json())
     else:
         console.echo(f"“{saved.name}” was deleted: {saved.rule}")
-
-
-def _facts(saved: SavedRule) -> dict[str, Any]:
-    return {"name": saved.name, "conditions": str(saved.rule), "rule": saved.document}
 
 
 def _report(snapshot: Snapshot, saved: SavedRule, *, as_json: bool) -> None:
     found = find_songs(snapshot, saved.rule)
     if as_json:
-        console.emit(_facts(saved) | {"matching": found.n_matching, "songs": len(found.rows)})
+        console.emit(saved.as_json() | {"matching": found.n_matching, "songs": len(found.rows)})
     else:
         console.echo(f"“{saved.name}”: {count(found.n_matching, 'song')}, {len(found.rows)} within the limit.")

@@ -17,7 +17,7 @@ from musicsim.extensions.rules.rule import FIELDS, Condition, Group, Rule, make_
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.media.playlist_files import FORMATS
+from musicsim.library.media.playlist_files import FORMATS, find_ending
 
 ENDINGS = ("json", "nsp", *FORMATS)
 _MAX_BYTES = 1 << 20
@@ -33,10 +33,7 @@ _EVERY_SONG = {"gt": {"playCount": -1}}  # Navidrome requires a condition
 
 def export_rule(snapshot: Snapshot, saved: SavedRule, target: Path) -> int | None:
     """Write a rule to a file in the format of its extension; return the number of songs in a playlist file."""
-    ending = target.suffix.lower().lstrip(".")
-    if ending not in ENDINGS:
-        raise LibraryError(f"{target}: use a file name that ends in {', '.join('.' + name for name in ENDINGS)}.")
-    content, n_songs = render_rule(snapshot, saved.name, saved.rule, ending)
+    content, n_songs = render_rule(snapshot, saved.name, saved.rule, find_ending(target, ENDINGS))
     with atomic_path(target) as temporary:
         temporary.write_bytes(content)
     return n_songs

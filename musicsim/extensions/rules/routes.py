@@ -10,20 +10,16 @@ from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.rules.finding import find_songs
 from musicsim.extensions.rules.rule import RuleRequest
-from musicsim.extensions.rules.store import RuleStore, SavedRule
+from musicsim.extensions.rules.store import RuleStore
 
 router = APIRouter()
 _Name = Annotated[str, Path(description="name of the rule")]
 
 
-def _render(saved: SavedRule) -> dict[str, Any]:
-    return {"name": saved.name, "conditions": str(saved.rule), "rule": saved.document}
-
-
 @router.get("/rules")
 def list_rules(library: str | None = None) -> list[dict[str, Any]]:
     """List the saved rules."""
-    return [_render(saved) for saved in RuleStore(open_library(library)).all()]
+    return [saved.as_json() for saved in RuleStore(open_library(library)).all()]
 
 
 @router.put("/rules/{name}")
@@ -32,7 +28,7 @@ def save_rule(
 ) -> dict[str, Any]:
     """Save a rule; it replaces a rule with the same name."""
     try:
-        return _render(RuleStore(open_library(library)).save(name, request.rule()))
+        return RuleStore(open_library(library)).save(name, request.rule()).as_json()
     except ValueError as error:
         raise HTTPException(422, str(error)) from error
 
@@ -40,7 +36,7 @@ def save_rule(
 @router.delete("/rules/{name}")
 def delete_rule(name: _Name, library: str | None = None) -> dict[str, Any]:
     """Delete a rule. The answer contains the deleted rule."""
-    return _render(RuleStore(open_library(library)).delete(name))
+    return RuleStore(open_library(library)).delete(name).as_json()
 
 
 @router.get("/rules/{name}/songs")

@@ -27,6 +27,10 @@ class SavedRule:
         except (TypeError, ValueError) as error:
             raise LibraryError(f"the rule “{self.name}” cannot be read ({error}) Save it again.") from error
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the rule for the command line and the HTTP interface."""
+        return {"name": self.name, "conditions": str(self.rule), "rule": self.document}
+
 
 class RuleStore(Tables):
     """Changes do not increase the library's revision, because no other page shows rules."""

@@ -8,10 +8,11 @@ works in all players, so they stay unchanged.
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path, PurePath
 from xml.etree import ElementTree
 
+from musicsim.errors import LibraryError
 from musicsim.library.stores.songs import Song
 from musicsim.public import is_public
 
@@ -136,3 +137,11 @@ FORMATS = {"m3u8": m3u8, "xspf": xspf, "jspf": jspf, "pls": pls}
 
 MIME = {"m3u8": "audio/x-mpegurl", "xspf": "application/xspf+xml", "jspf": "application/json", "pls": "audio/x-scpls"}
 """MIME types, keyed by file extension."""
+
+
+def find_ending(target: Path, endings: Collection[str] = FORMATS.keys()) -> str:
+    """Return the ending of a file name without the dot; raises LibraryError if it is none of `endings`."""
+    ending = target.suffix.lower().lstrip(".")
+    if ending not in endings:
+        raise LibraryError(f"{target}: use a file name that ends in {', '.join('.' + name for name in endings)}.")
+    return ending
