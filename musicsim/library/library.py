@@ -210,6 +210,16 @@ class Library(Opinions):
         """Record that the model, map and playlist walk match the current songs; the revision stays the same."""
         self.set_text("refreshed", self._refresh_mark())
 
+    @contextmanager
+    def stay_refreshed(self) -> Iterator[None]:
+        """Leave the library as refreshed as it was; for changes that models and maps do not depend on."""
+        was_refreshed = self.is_refreshed
+        try:
+            yield
+        finally:
+            if was_refreshed:
+                self.note_refreshed()
+
     def content_hashes(self) -> list[str]:
         """Return the content hashes of all songs, including missing ones."""
         return self._values(sa.select(schema.songs.c.content_hash))

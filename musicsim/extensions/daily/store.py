@@ -73,13 +73,11 @@ def read_state(library: Library) -> DailyState:
 
 def save_state(library: Library, state: DailyState) -> None:
     """Store the runs, and make the current run's mixes the playlists of :data:`SOURCE`; models stay up to date."""
-    was_refreshed = library.is_refreshed
     mixes = state.current.mixes if state.current else ()
     rows = [(mix.name, None, mix.song_ids, mix.details) for mix in mixes]
-    library.saved_playlists.replace_all(rows, SOURCE)
+    with library.stay_refreshed():  # models do not learn from these playlists
+        library.saved_playlists.replace_all(rows, SOURCE)
     library.set_text(_KEY, _json.dump_json(state).decode())
-    if was_refreshed:  # models do not learn from these playlists
-        library.note_refreshed()
 
 
 def mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> Mix:

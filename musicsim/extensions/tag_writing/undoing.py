@@ -40,8 +40,7 @@ def undo_tags(library: Library, run: str | None = None, progress: Progress = no_
         finish_last(library, backups)
         found = backups.find(run)
         report, files = UndoReport(found.name), found.files()
-        was_refreshed = library.is_refreshed
-        try:
+        with library.stay_refreshed():  # the sound is the same
             for done, file in enumerate(files):
                 progress("restoring files", done, len(files), failed=len(report.problems))
                 try:
@@ -51,9 +50,6 @@ def undo_tags(library: Library, run: str | None = None, progress: Progress = no_
                     raise
                 except (LibraryError, OSError) as error:
                     report.problems.append(str(error))
-        finally:
-            if was_refreshed:  # the sound is the same
-                library.note_refreshed()
         progress("", len(files), len(files), failed=len(report.problems))
     return report
 

@@ -1,7 +1,7 @@
 """Write file tags: each file is backed up, changed in a copy, checked, and replaced."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count as count_up
 from pathlib import Path
@@ -53,35 +53,41 @@ def write_tags(
     backups = Backups(library.folder)
     with library.exclusive("writing file tags"):
         finish_last(library, backups)
-        was_refreshed = library.is_refreshed
-        run: Run | None = None
-        numbers = count_up(1)
-        try:
-            for item in plan(take_snapshot(library), properties, request, progress):
-                if isinstance(item, LibraryError):
-                    report.problems.append(str(item))
-                    continue
-                try:
-                    changes = _measure(item) if item.changes else {}
-                    if not changes:
-                        report.n_unchanged += 1
-                        continue
-                    run = run or backups.new_run()
-                    _write_file(library, backups, run.file(next(numbers)), replace(item, changes=changes))
-                except StorageError:
-                    raise
-                except (LibraryError, AudioError, OSError) as error:
-                    report.problems.append(str(error))
-                    continue
-                report.run = run.name
-                report.n_files += 1
-                report.n_values += len(changes)
-        finally:
-            if run is not None and not run.files():
-                run.folder.rmdir()
-            if was_refreshed:  # the sound is the same
-                library.note_refreshed()
+        planned = plan(take_snapshot(library), properties, request, progress)
+        with library.stay_refreshed():  # the sound is the same
+            _write_all(library, backups, planned, report)
     return report
+
+
+def _write_all(
+    library: Library, backups: Backups, planned: Iterable[PlannedFile | LibraryError], report: WriteReport
+) -> None:
+    """Write the planned changes in one run, and add the results to the report."""
+    run: Run | None = None
+    numbers = count_up(1)
+    try:
+        for item in planned:
+            if isinstance(item, LibraryError):
+                report.problems.append(str(item))
+                continue
+            try:
+                changes = _measure(item) if item.changes else {}
+                if not changes:
+                    report.n_unchanged += 1
+                    continue
+                run = run or backups.new_run()
+                _write_file(library, backups, run.file(next(numbers)), replace(item, changes=changes))
+            except StorageError:
+                raise
+            except (LibraryError, AudioError, OSError) as error:
+                report.problems.append(str(error))
+                continue
+            report.run = run.name
+            report.n_files += 1
+            report.n_values += len(changes)
+    finally:
+        if run is not None and not run.files():
+            run.folder.rmdir()
 
 
 def _measure(planned: PlannedFile) -> dict[str, tuple[Values, Values]]:
