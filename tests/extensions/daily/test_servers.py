@@ -12,24 +12,13 @@ from musicsim.extensions.daily.publishing import playlist_servers
 _PACKAGE = "musicsim.extensions.music_servers"
 connections = pytest.importorskip(f"{_PACKAGE}.connections")
 server_songs = pytest.importorskip(f"{_PACKAGE}.server_songs")
-scripted = pytest.importorskip("tests.extensions.music_servers.serving").scripted
+serving = pytest.importorskip("tests.extensions.music_servers.serving")
 
 
 def test_mixes_are_sent_and_removed(tiny_library):
     there = {}
 
-    def answer(call, values):
-        if call == "createPlaylist":
-            list_id = values.get("playlistId") or f"pl-{values['name']}"
-            there[list_id] = values["name"]
-            return {"playlist": {"id": list_id}}
-        if call == "deletePlaylist":
-            del there[values["id"]]
-        if call == "getPlaylists":
-            return {"playlists": {"playlist": [{"id": i, "name": name} for i, name in there.items()]}}
-        return {}
-
-    with scripted(answer) as server:
+    with serving.scripted(serving.store_playlists(there)) as server:
         connections.Connections(tiny_library).put(server.connection())
         songs = [server_songs.ServerSong(f"so-{song.id}", song_id=song.id) for song in tiny_library.songs()]
         server_songs.ServerSongs(tiny_library).write("home", songs)

@@ -131,6 +131,23 @@ def scripted(answer: Answer) -> Iterator[Scripted]:
         server.stop()
 
 
+def store_playlists(there: dict[str, str]) -> Answer:
+    """Script a server that stores playlists: `there` maps their ids to their names."""
+
+    def answer(call: str, values: dict[str, str]) -> object:
+        if call == "createPlaylist":
+            list_id = values.get("playlistId") or f"pl-{values['name']}"
+            there[list_id] = values["name"]
+            return {"playlist": {"id": list_id}}
+        if call == "deletePlaylist":
+            del there[values["id"]]
+        if call == "getPlaylists":
+            return {"playlists": {"playlist": [{"id": i, "name": name} for i, name in there.items()]}}
+        return {}
+
+    return answer
+
+
 def having(songs: list[dict], **answers: object) -> Answer:
     """Script a server with these songs, and the given responses to other calls."""
 

@@ -4,7 +4,7 @@ import pytest
 
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
-from tests.extensions.music_servers.serving import scripted
+from tests.extensions.music_servers.serving import scripted, store_playlists
 from tests.pages.test_playlist import drawn, ids_of, press, select
 
 
@@ -12,22 +12,11 @@ from tests.pages.test_playlist import drawn, ids_of, press, select
 def test_playlist_is_managed_on_server(full):
     there = {}
 
-    def answer(call, values):
-        if call == "createPlaylist":
-            list_id = values.get("playlistId") or f"pl-{values['name']}"
-            there[list_id] = values["name"]
-            return {"playlist": {"id": list_id}}
-        if call == "deletePlaylist":
-            del there[values["id"]]
-        if call == "getPlaylists":
-            return {"playlists": {"playlist": [{"id": i, "name": name} for i, name in there.items()]}}
-        return {}
-
     def kept():
         return ServerSongs(full).lists("home")
 
     assert "playlist_server_save" not in [button.key for button in drawn().button]
-    with scripted(answer) as server:
+    with scripted(store_playlists(there)) as server:
         Connections(full).put(server.connection())
         songs = full.songs()
         ServerSongs(full).write("home", [ServerSong(f"so-{song.id}", song_id=song.id) for song in songs])
