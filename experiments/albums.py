@@ -12,16 +12,13 @@ Pieces: a library (``--library``). Labels are those of experiments.real_music (o
 the folder of the library's music, the artist tags. The model Sound is fitted on the pieces, without shipped constants.
 """
 
-import shutil
 from collections import Counter
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main
 from experiments.support.game_music import LABELS
-from experiments.support.pieces import Pieces, euclidean, labelled, tagged, with_proximity
+from experiments.support.pieces import Pieces, euclidean, labelled, open_copy, tagged, with_proximity
 from experiments.support.timbre import constants_of, model_vectors
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
@@ -62,7 +59,7 @@ def precisions(D: Float64Array, composers: np.ndarray) -> np.ndarray:
     return values
 
 
-def _by_tags(library: Library, pieces: Pieces) -> Albums:
+def _read_tagged(library: Library, pieces: Pieces) -> Albums:
     row_of = {song.id: row for row, song in enumerate(pieces.songs)}
     albums = []
     for album in list_albums(take_snapshot(library)):
@@ -73,7 +70,7 @@ def _by_tags(library: Library, pieces: Pieces) -> Albums:
     return albums
 
 
-def _dealt(pieces: Pieces, size: int, rng: np.random.Generator) -> Albums:
+def _deal(pieces: Pieces, size: int, rng: np.random.Generator) -> Albums:
     albums = []
     for name in np.unique(pieces.composers[pieces.composers != ""]).tolist():
         rows = rng.permutation(np.flatnonzero(pieces.composers == name))
@@ -108,22 +105,17 @@ def _rows(part: str, X: Float64Array, deals: list[Albums], seed: int) -> list[Ro
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure every part and kind of distance."""
-    if settings.library is None:
-        raise Skipped("Name a library of the pieces by --library; experiments.real_music makes one.")
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "library"
-        shutil.copytree(settings.library, folder)
-        with Library.open(folder) as library:
-            with constants_of(library, ()):
-                refresh(library, force=True)
-            pieces = tagged(library, settings.music) if settings.music else labelled(library, settings.labels or LABELS)
-            native = library.models.native()
-            assert native is not None
-            X, by_tags = model_vectors(library, pieces, native.id), _by_tags(library, pieces)
+    with open_copy(settings) as library:
+        with constants_of(library, ()):
+            refresh(library, force=True)
+        pieces = tagged(library, settings.music) if settings.music else labelled(library, settings.labels or LABELS)
+        native = library.models.native()
+        assert native is not None
+        X, by_tags = model_vectors(library, pieces, native.id), _read_tagged(library, pieces)
     settings.facts.update(pieces=len(pieces))
     rng, n_deals = np.random.default_rng(settings.seed), 50 if settings.full else 10
     parts = {"by tags": [by_tags]}
-    parts |= {f"dealt, {size} pieces": [_dealt(pieces, size, rng) for _ in range(n_deals)] for size in SIZES}
+    parts |= {f"dealt, {size} pieces": [_deal(pieces, size, rng) for _ in range(n_deals)] for size in SIZES}
     rows: list[Row] = []
     claims: list[Claim] = []
     for part, deals in parts.items():

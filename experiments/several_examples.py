@@ -10,23 +10,19 @@ in the app, unless noted.
 Pieces and labels are those of experiments.real_music: a library (``--library``), with its own ``--labels``.
 """
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from experiments.support.game_music import LABELS
-from experiments.support.pieces import Pieces, labelled
+from experiments.support.pieces import Pieces, labelled, open_copy
 from experiments.support.timbre import model_vectors
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.library import Library
 from musicsim.metric import feedback_metric
 from musicsim.search import MutualProximity
 
@@ -170,17 +166,12 @@ def _cases(space: Space, pieces: Pieces, settings: Settings) -> dict[str, list[C
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure every part and formula."""
-    if settings.library is None:
-        raise Skipped("Name a library of the pieces by --library; experiments.real_music makes one.")
-    with TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "library"
-        shutil.copytree(settings.library, folder)
-        with Library.open(folder) as library:
-            refresh(library)
-            pieces = labelled(library, settings.labels or LABELS)
-            native = library.models.native()
-            assert native is not None
-            space = Space(model_vectors(library, pieces, native.id))
+    with open_copy(settings) as library:
+        refresh(library)
+        pieces = labelled(library, settings.labels or LABELS)
+        native = library.models.native()
+        assert native is not None
+        space = Space(model_vectors(library, pieces, native.id))
     rows: list[Row] = []
     claims: list[Claim] = []
     for part, cases in _cases(space, pieces, settings).items():

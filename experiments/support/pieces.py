@@ -1,12 +1,17 @@
 """Labeled pieces of a library, and five measures of rankings: for experiments.real_music."""
 
 import csv
+import shutil
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from benchmarks.support.report import Settings, Skipped
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import hubness
 from musicsim.library import Library, Song
@@ -19,6 +24,7 @@ __all__ = [
     "euclidean",
     "labelled",
     "mutual_proximity",
+    "open_copy",
     "scores",
     "tagged",
     "with_proximity",
@@ -53,6 +59,18 @@ class Pieces:
         """Return the pieces of composers with five or more."""
         counts = Counter(self.composers.tolist())
         return np.flatnonzero([bool(name) and counts[name] >= MIN_PIECES for name in self.composers])
+
+
+@contextmanager
+def open_copy(settings: Settings) -> Iterator[Library]:
+    """Open a copy of the library of ``--library``, which may be changed; raises Skipped if none is named."""
+    if settings.library is None:
+        raise Skipped("Name a library of the pieces by --library; experiments.real_music makes one.")
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "library"
+        shutil.copytree(settings.library, folder)
+        with Library.open(folder) as library:
+            yield library
 
 
 @dataclass(frozen=True, slots=True)
