@@ -136,6 +136,9 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
     plain = {row["material"]: row["coincide"] for row in rows if not row["on the beat"]}
     for row in rows:
         name = f"{row['material']}, {row['way']}"
+        if row["coincide, on the beat"] is not None:
+            goal = 0.9 if row["material"] == "drum loops" else 0.6
+            yield at_least(f"share of the fades on the beat that coincide, {name}", row["coincide, on the beat"], goal)
         if row["on the beat"] and row["material"] == "drum loops":
             yield at_least(f"share of fades that coincide, {name}", row["coincide"], 0.9)
         elif row["on the beat"]:
