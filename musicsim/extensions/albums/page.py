@@ -44,7 +44,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             st.selectbox("Sort by", SORT_KEYS, format_func="by {}".format, width=140, **_SORT.widget(), **common)
     is_of_albums = _KIND.get() == _ALBUMS
     albums = _find(snapshot, _SEARCH.get(), _SORT.get() if is_of_albums else "artist")
-    groups = [[album] for album in albums] if is_of_albums else _by_artist(albums)
+    groups = [[album] for album in albums] if is_of_albums else _group_by_artist(albums)
     if not groups:
         st.caption("No album matches. Albums come from the album tags of your files, or from folders without tags.")
         return
@@ -58,7 +58,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.pagination(n_pages, **_PAGE.widget())
 
 
-def _by_artist(albums: Sequence[Album]) -> list[list[Album]]:
+def _group_by_artist(albums: Sequence[Album]) -> list[list[Album]]:
     """Return the albums of each known artist."""
     groups: dict[str, list[Album]] = {}
     for album in albums:

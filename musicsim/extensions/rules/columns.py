@@ -43,36 +43,36 @@ def _read(snapshot: Snapshot, name: str, _latest_play: int) -> Float64Array:
     return _READERS[name](snapshot)
 
 
-def _plays(snapshot: Snapshot) -> Float64Array:
-    rows, values = _aligned(snapshot, snapshot.library.listening.play_counts().items())
+def _count_plays(snapshot: Snapshot) -> Float64Array:
+    rows, values = _align(snapshot, snapshot.library.listening.play_counts().items())
     counts = np.zeros(snapshot.n_indexed)
     np.add.at(counts, rows, values)
     return counts
 
 
-def _played(snapshot: Snapshot) -> Float64Array:
+def _read_played(snapshot: Snapshot) -> Float64Array:
     return _largest(snapshot, read_last_plays(snapshot.library).items())
 
 
-def _rating(snapshot: Snapshot) -> Float64Array:
+def _read_rating(snapshot: Snapshot) -> Float64Array:
     t = schema.tags.c
     query = sa.select(t.song_id, t.tag).where(t.tag.in_(list(_RATED)))
     with snapshot.library.engine.connect() as connection:
         return _largest(snapshot, ((song_id, _RATED[tag]) for song_id, tag in connection.execute(query)))
 
 
-def _added(snapshot: Snapshot) -> Float64Array:
+def _read_added(snapshot: Snapshot) -> Float64Array:
     ids, times = _added_times(snapshot.library).get()
     places = places_in_order(ids, snapshot.row_ids)
     return np.where(places >= 0, times[places], np.nan) if len(ids) else np.full(snapshot.n_indexed, np.nan)
 
 
 _READERS: dict[str, Callable[[Snapshot], Float64Array]] = {
-    "plays": _plays, "played": _played, "rating": _rating, "added": _added,
+    "plays": _count_plays, "played": _read_played, "rating": _read_rating, "added": _read_added,
 }  # fmt: skip
 
 
-def _aligned(snapshot: Snapshot, pairs: Iterable[tuple[int, float]]) -> tuple[Int64Array, Float64Array]:
+def _align(snapshot: Snapshot, pairs: Iterable[tuple[int, float]]) -> tuple[Int64Array, Float64Array]:
     """Return rows and values of the (song id, value) pairs whose songs have a row."""
     table = np.fromiter(chain.from_iterable(pairs), dtype=np.float64).reshape(-1, 2)
     rows = snapshot.rows_of(table[:, 0].astype(np.int64))
@@ -81,7 +81,7 @@ def _aligned(snapshot: Snapshot, pairs: Iterable[tuple[int, float]]) -> tuple[In
 
 def _largest(snapshot: Snapshot, pairs: Iterable[tuple[int, float]]) -> Float64Array:
     """Return the largest value of each row; nan for rows without one."""
-    rows, values = _aligned(snapshot, pairs)
+    rows, values = _align(snapshot, pairs)
     column = np.full(snapshot.n_indexed, np.nan)
     np.fmax.at(column, rows, values)
     return column

@@ -97,7 +97,7 @@ def plan(
         progress(target.file.name, done, len(targets), failed=failed)
         try:
             check_writable(target, known, remote)
-            changes = _compare(TaggedFile(target.file), values.of(song), request.replace)
+            changes = _compare(TaggedFile(target.file), values.read(song), request.replace)
             yield PlannedFile(song, target, changes)
         except (LibraryError, OSError) as error:
             failed += 1

@@ -32,7 +32,7 @@ class NewValues:
         self._clusters = None if coarsest is None else snapshot.clusters[coarsest]
         self._regions = {} if coarsest is None else {region.cluster: region.name for region in regions_of(snapshot)[0]}
 
-    def of(self, song: Song) -> dict[str, Values]:
+    def read(self, song: Song) -> dict[str, Values]:
         """Return the known values of a song, keyed by tag. The gain and the peak are measured later."""
         row = self._rows.get(song.id)
         values: dict[str, Values] = {}

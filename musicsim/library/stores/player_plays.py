@@ -20,10 +20,10 @@ class PlayerPlays(Tables):
             "ON CONFLICT (listener, song_id, source) DO UPDATE SET count = count + 1"
         )
         counted = (statement, [{"listener": _LISTENER, "song_id": song_id, "source": PLAYER}])
-        self._write_rows(counted, _dated(_PLAY, song_id))
+        self._write_rows(counted, _make_event(_PLAY, song_id))
 
     def add_skip(self, song_id: int) -> None:
-        self._write_rows(_dated(_SKIP, song_id))
+        self._write_rows(_make_event(_SKIP, song_id))
 
     def latest(self) -> int:
         """Return a number that increases with every play; 0 before the first play."""
@@ -52,6 +52,6 @@ class PlayerPlays(Tables):
         return self._values(query.where(skips.c.n >= 2, skips.c.n > sa.func.coalesce(played.c.count, 0)))
 
 
-def _dated(kind: str, song_id: int) -> tuple[sa.Insert, list[dict[str, Any]]]:
+def _make_event(kind: str, song_id: int) -> tuple[sa.Insert, list[dict[str, Any]]]:
     row = {"created_at": time.time(), "listener": "", "kind": kind, "song_1": song_id, "context": {}}
     return schema.judgments.insert(), [row]
