@@ -324,7 +324,7 @@ def take_continuation(page: Page, songs: Sequence[Song]) -> None:
 def take_against(page: Page, songs: Sequence[Song]) -> None:
     """Import the mean MFCCs of the songs as vectors, and compare them with the sound."""
     with Library.open(default_folder(), create=False) as library, tempfile.TemporaryDirectory() as folder:
-        means = [library.frames.frames(library.content_hash(song.id)).mfcc.mean(axis=0) for song in songs]
+        means = [library.frame_files.frames(song.content_hash).mfcc.mean(axis=0) for song in songs]
         np.savez(file := Path(folder) / "mean MFCC.npz", ids=[song.id for song in songs], vectors=np.array(means))
         add_own_vectors(library, file, file.stem, no_progress)
     _open(page, "/research?section=against")
