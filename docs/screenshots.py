@@ -54,15 +54,30 @@ def _shoot(page: Page, name: str, folder: str = "images") -> None:
     page.mouse.move(5, 5)
     if page.get_by_test_id("stApp").count():
         page.wait_for_selector(actions.IDLE)
-    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    for unfinished in (
+        page.get_by_test_id("stSkeleton"),
+        page.locator("[data-testid=map]:not([data-state=drawn])"),
+        page.get_by_text("cannot be reached").filter(visible=True),
+    ):
+        expect(unfinished).to_have_count(0)
     page.wait_for_timeout(3000)
     _save(page, DOCS / folder / f"{name}.png")
     if folder == "images" and name in DARK:
         page.emulate_media(color_scheme="dark")
-        page.wait_for_timeout(3000)
+        _redraw(page)
         _save(page, DOCS / folder / f"{name}-dark.png")
         page.emulate_media(color_scheme="light")
+        _redraw(page)
     accept([name if folder == "images" else f"{folder}/{name}"])
+
+
+def _redraw(page: Page) -> None:
+    """Halve the width for a moment, because waveforms keep their color until they are resized."""
+    size = page.viewport_size
+    assert size
+    for width in (size["width"] // 2, size["width"]):
+        page.set_viewport_size({"width": width, "height": size["height"]})
+        page.wait_for_timeout(1500)
 
 
 def _save(page: Page, target: Path) -> None:
@@ -324,7 +339,7 @@ def take_continuation(page: Page, songs: Sequence[Song]) -> None:
 def take_against(page: Page, songs: Sequence[Song]) -> None:
     """Import the mean MFCCs of the songs as vectors, and compare them with the sound."""
     with Library.open(default_folder(), create=False) as library, tempfile.TemporaryDirectory() as folder:
-        means = [library.frames.frames(library.content_hash(song.id)).mfcc.mean(axis=0) for song in songs]
+        means = [library.frame_files.frames(song.content_hash).mfcc.mean(axis=0) for song in songs]
         np.savez(file := Path(folder) / "mean MFCC.npz", ids=[song.id for song in songs], vectors=np.array(means))
         add_own_vectors(library, file, file.stem, no_progress)
     _open(page, "/research?section=against")
@@ -459,7 +474,7 @@ PARTS = DEMO | REAL
 def _make_library(music: Path | None) -> Path:
     """Return the folder of a library of some music, or of the demo, as it was before any picture."""
     folder = MUSIC_FOLDER / (music.name if music else "library")
-    pristine = ROOT / "build" / "pictures" / folder.name
+    pristine = MUSIC_FOLDER / "unchanged" / folder.name
     if not (pristine.exists() and folder.exists()):
         command = ["add", str(music)] if music else ["demo"]
         subprocess.run([sys.executable, "-m", "musicsim", *command, "--library", str(folder)], cwd=ROOT, check=True)
