@@ -141,9 +141,16 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> MakeOnce:
 
 
 @pytest.fixture(scope="session")
-def collection(made_once: MakeOnce) -> Path:
+def collection(made_once: MakeOnce) -> Iterator[Path]:
     """A folder with twelve songs of three artists; never changed by a test."""
-    return made_once("collection", write_collection)
+    folder = made_once("collection", write_collection)
+    before = _read_states(folder)
+    yield folder
+    assert _read_states(folder) == before, "a test has changed the shared music: give it `own_music`"
+
+
+def _read_states(folder: Path) -> dict[Path, tuple[int, int]]:
+    return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*")}
 
 
 @pytest.fixture(scope="session")

@@ -246,6 +246,7 @@ def test_ctrl_c_exits_silently(home):
         assert server.process.stdout.read() == ""
 
 
+@pytest.mark.long
 @needs_proc
 def test_streamlit_run_listens_on_localhost_only(home):
     app = Path(__file__).parents[1] / "app.py"

@@ -88,6 +88,7 @@ def test_failed_fit_restores_limit():
     assert n_threads() == {2}
 
 
+@pytest.mark.long
 def test_concurrent_threads_restore_limit():
     start, seen = threading.Barrier(8), []
 

@@ -44,6 +44,7 @@ def test_adds_and_lists_folder(tmp_path):
     assert info["model"]["fitted_on_songs"] == 6
 
 
+@pytest.mark.long
 def test_pipe_gets_lines_of_progress(tmp_path):
     music = write_collection(tmp_path / "music", n_songs=2, seconds=2)
     code = "from musicsim.cli import console, main; console.LINE_EVERY_S /= 1000; main()"
@@ -193,6 +194,7 @@ def test_library_maintenance_commands(tmp_path):
     assert ask("info")["songs"] == 0
 
 
+@pytest.mark.long
 def test_duplicates_are_the_same_recording(tmp_path):
     music, library = write_duplicates(tmp_path / "music"), tmp_path / "library"
     run("add", music, "--workers", 1, library=library)

@@ -347,6 +347,7 @@ def test_plan_and_seed_determine_samples(plans):
     assert abs(np.corrcoef(first[:n, 0], second[:n, 0])[0, 1]) < 0.5
 
 
+@pytest.mark.long
 def test_other_process_renders_same_samples(one_of_each):
     # Another hash seed: nothing may depend on the order of sets or on hash().
     plan, sound = one_of_each["Choral"]

@@ -35,6 +35,7 @@ def test_alpha_of_random_ratings_is_near_zero(rng):
     assert found.low < 0 < found.high
 
 
+@pytest.mark.long
 def test_alpha_interval_has_nominal_coverage(rng):
     """A rating is the value of the item plus a deviation of the same spread, so alpha is a half."""
     hits = 0

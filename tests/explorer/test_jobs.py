@@ -81,6 +81,7 @@ def test_second_job_waits_then_runs_by_itself(store, tmp_path, monkeypatch):
     assert states == ["done", "done", "cancelled"]
 
 
+@pytest.mark.long
 def test_waiting_job_runs_after_killed_one(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
     halt_first_job(store.folder)
@@ -91,6 +92,7 @@ def test_waiting_job_runs_after_killed_one(store, tmp_path):
     assert [store.jobs.get(job_id).state for job_id in (first, second)] == ["interrupted", "done"]
 
 
+@pytest.mark.long
 def test_job_waits_for_program_that_is_not_a_job(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
     with store.exclusive("adding songs"):
@@ -124,6 +126,7 @@ def test_command_is_a_job_that_others_wait_for_and_can_cancel(store, tmp_path):
     assert [job.state for job in store.jobs.recent()] == ["done", "cancelled"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ends", ["wait", "kill"])
 def test_stopped_command_is_no_running_job(store, tmp_path, ends):
     folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)
@@ -231,6 +234,7 @@ def test_killed_job_becomes_interrupted(store, tmp_path):
     assert len(store) == 24
 
 
+@pytest.mark.long
 def test_killed_job_of_another_server_is_interrupted(store, tmp_path, monkeypatch):
     folder = write_collection(tmp_path / "music", n_songs=1, seconds=8)
     halt_first_job(store.folder)

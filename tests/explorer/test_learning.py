@@ -135,6 +135,7 @@ def test_uses_given_c(taught):
     assert (report["C"], [entry["C"] for entry in report["path"]]) == (100.0, [100.0])
 
 
+@pytest.mark.long
 def test_retraining_replaces_active_model(taught):
     first = learn(taught, LearningSettings(C=1e3), "mine", Watcher())
     taught.models.activate(first)

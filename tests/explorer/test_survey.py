@@ -234,6 +234,7 @@ def told(X, question, n_tastes=4000, seed=5):
     return entropy(np.mean(chances, axis=0)) - entropy(np.array(chances)).mean()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_songs", [3, 4])
 @pytest.mark.parametrize("form", FORMS)
 def test_chosen_questions_are_more_informative(rng, form, n_songs, monkeypatch):

@@ -146,7 +146,9 @@ def test_path_approaches_target_steadily(taught):
     assert longest_step(steered) < 0.95 * longest_step(free)
 
 
-@pytest.mark.parametrize("minutes", [30.0, 60.0, 90.0])
+@pytest.mark.parametrize(
+    "minutes", [pytest.param(30.0, marks=pytest.mark.long), 60.0, pytest.param(90.0, marks=pytest.mark.long)]
+)
 def test_minutes_are_met_within_two_minutes(tmp_path, minutes):
     rng = np.random.default_rng(4)
     with write_library(tmp_path / "library", 60, n_dimensions=32) as library:

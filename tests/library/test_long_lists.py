@@ -48,6 +48,7 @@ def test_preview_of_long_playlist_scales_linearly(tiny_library, tmp_path):
     assert (many - few) / 9_000 < 160
 
 
+@pytest.mark.long
 def test_long_playlist_uses_few_queries_and_reports_progress(tiny_library, tmp_path):
     path = write_list(tmp_path / "list.m3u8", 25_000)
     asked, told = [], []

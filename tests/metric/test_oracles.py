@@ -108,7 +108,7 @@ def small_queries(draw, largest=4):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=120, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(query=small_queries(), k=st.integers(1, 6))
 def test_oracle_matches_all_interleavings(loss, query, k):
     p, s = query

@@ -130,6 +130,7 @@ def test_all_index_types_are_measured(tmp_path, monkeypatch):
     assert any("200 query songs" in caption.value for caption in app.caption)
 
 
+@pytest.mark.long
 def test_search_measurement_can_be_canceled(tmp_path, monkeypatch):
     write_library(tmp_path / "library", 1200, n_dimensions=20).close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))

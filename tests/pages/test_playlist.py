@@ -278,6 +278,7 @@ def test_playlist_and_request_survive_other_sections(taught, requests, section):
 # --- drafts of one playlist -----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_change_can_be_undone_and_redone(full):
     app = drawn()
     states = [app.session_state["playlist"]]

@@ -143,6 +143,7 @@ def test_failed_training_is_reported_and_can_restart(learned, monkeypatch, state
     assert started == [("train", arguments)]
 
 
+@pytest.mark.long
 def test_running_training_shows_curves_and_can_be_stopped(learned):
     job_id = learned.jobs.create(
         "train", {"name": "mine", "settings": asdict(LearningSettings("genre", method="ranking"))}
@@ -247,6 +248,7 @@ def test_training_can_combine_several_models(learned, monkeypatch):
     assert app.multiselect(key="train_on").value == ["Sound"]
 
 
+@pytest.mark.long
 def test_combined_model_shows_weights_on_every_page(learned):
     add_representation(learned, RepresentationSettings("rhythm"), "rhythm", hush)
     settings = LearningSettings("genre", ("Sound", "rhythm"), C=100.0)

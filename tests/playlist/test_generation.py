@@ -49,8 +49,8 @@ def conditioned(P, opening, fixed, length, g):
     ("fixed", "is_weighed", "temperature"),
     [
         ({0: 1, 3: 2}, False, 1.0),
-        ({0: 1, 3: 2}, True, 1.0),
-        ({2: 4}, False, 1.0),
+        pytest.param({0: 1, 3: 2}, True, 1.0, marks=pytest.mark.long),
+        pytest.param({2: 4}, False, 1.0, marks=pytest.mark.long),
         ({1: 0, 3: 3}, False, 2.0),
         ({0: 2, 3: 2}, True, 0.5),
     ],

@@ -57,6 +57,7 @@ def test_upgrade_reanalyzes_songs_and_keeps_ids(older):
     assert snapshot.model is not None, "a model of this version is in use"
 
 
+@pytest.mark.long
 def test_library_works_during_upgrade(older, collection, tmp_path):
     old, before = older.models.active().id, take_snapshot(older)
     song = older.songs()[0]

@@ -450,7 +450,7 @@ def test_missing_file_gives_clear_error(tmp_path):
         pass
 
 
-def test_other_files_are_not_overwritten(tiny_library, file):
+def test_other_files_are_not_overwritten(tiny_library, own_music, file):
     song = tiny_library.songs()[0].path
     before = song.read_bytes()
     with pytest.raises(LibraryError, match="and is not a snapshot file"):

@@ -107,6 +107,7 @@ def test_steps_wait_for_other_jobs(tiny_library, own_music):
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_canceled_pickup_waits_for_other_changes(tiny_library, own_music):
     watcher = Watcher(tiny_library)
     tiny_library.set_text("machine.daily_mixes", json.dumps({"last_day": f"{datetime.now().date()}"}))

@@ -3,6 +3,7 @@
 from functools import partial
 from urllib.parse import unquote
 
+import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit import config
@@ -15,6 +16,7 @@ from musicsim.extensions.exports.routes import exports_of
 from tests.pages.actions import open_page, said
 
 
+@pytest.mark.long
 def test_every_kind_can_be_exported_and_downloaded(full, monkeypatch, request):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))

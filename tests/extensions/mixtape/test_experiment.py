@@ -15,6 +15,7 @@ def test_beats_during_fade_are_at_its_tempo():
     assert found == pytest.approx(100 + 1.1 * np.arange(0.25, 4, 0.5))
 
 
+@pytest.mark.long
 def test_loops_coincide_only_on_beat():
     rng = np.random.default_rng(0)
     first, second = mixing.drum_loop(120.0, rng), mixing.drum_loop(126.0, rng)

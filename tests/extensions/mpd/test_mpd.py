@@ -53,13 +53,23 @@ def names_of(songs):
 
 
 def cross_to_next(client, *, is_first):
-    """Play the next song just long enough to report it, because songs of the tests last two seconds."""
+    """Make the next song current, and pause it in the same command: songs of the tests last only two seconds."""
+    client.command_list_ok_begin()
     client.play(0) if is_first else client.next()
     client.pause(1)
+    client.command_list_end()
+
+
+def stay_on_song(running):
+    """Repeat the song that is played, because songs of the tests last only two seconds."""
+    with running.client() as client:
+        client.repeat(1)
+        client.single(1)
 
 
 def test_songs_are_appended_or_replace_queue(mpd, connected, tiny_library):
     songs = tiny_library.songs()
+    stay_on_song(mpd)
     assert connected.queue(songs[:3]) == []
     assert connected.queue([songs[5], songs[0], songs[5]], play=True) == []
     with mpd.client() as client:
@@ -196,9 +206,10 @@ def test_queue_is_filled_without_early_repeats(many):
 
 def test_queue_continues_from_listener_songs(many):
     library, running = many
-    with Mpd(library, MpdAddress(str(running.socket))) as mpd:
+    with Mpd(library, MpdAddress(str(running.socket))) as mpd, running.client() as client:
         own = library.songs()[7]
-        mpd.queue([own], play=True)
+        mpd.queue([own])
+        cross_to_next(client, is_first=True)
         filler = QueueFiller(library, PlaylistRequest(spacing=2), n_ahead=6)
         appended = filler.fill(mpd)
         songs = [own, *(song for song, _ in appended.songs)]
@@ -212,6 +223,7 @@ def test_cli_queues_and_saves(mpd, tiny_library, monkeypatch):
     monkeypatch.setenv("MPD_HOST", str(mpd.socket))
     library, songs = tiny_library.folder, tiny_library.songs()
     tiny_library.add_playlists([("Evening", None, [song.id for song in songs[:3]])], source="saved")
+    stay_on_song(mpd)
     out, _ = run("mpd", "queue", "--length", 4, "--first", songs[2].id, "--play", library=library)
     assert "4 songs queued in MPD" in out
     run("mpd", "save", "Mine", "--saved", "Evening", library=library)

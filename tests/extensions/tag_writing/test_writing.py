@@ -156,6 +156,7 @@ def test_undo_refuses_files_that_changed_since(tiny_library, own_music):
     first, second, *_ = tiny_library.songs()
     original = second.path.read_bytes()
     report = write_tags(tiny_library, ["replaygain"], TagRequest(songs={first.id, second.id}))
+    assert (report.problems, report.n_files) == ([], 2)
     audio = mutagen.File(first.path)
     audio["title"] = "Edited since"
     audio.save()
@@ -172,7 +173,7 @@ def test_undo_refuses_files_that_changed_since(tiny_library, own_music):
 def test_old_bytes_that_were_added_meanwhile_stay_their_own_song(tiny_library, own_music):
     song = tiny_library.songs()[0]
     original, n_songs = song.path.read_bytes(), len(tiny_library)
-    write_tags(tiny_library, ["replaygain"], TagRequest(songs={song.id}))
+    assert write_tags(tiny_library, ["replaygain"], TagRequest(songs={song.id})).problems == []
     (own_music / "from a backup.flac").write_bytes(original)
     tiny_library.add(own_music)
     assert undo_tags(tiny_library).n_files == 1
@@ -249,7 +250,8 @@ def test_commands_preview_write_list_and_undo(tiny_library, own_music, monkeypat
     library, before = tiny_library.folder, bytes_of(own_music)
     song = tiny_library.songs()[0]
     arguments = ("tags", "write", "replaygain", "mood", "--song", song.id)
-    out, _ = run(*arguments, "--dry-run", library=library)
+    out, problems = run(*arguments, "--dry-run", library=library)
+    assert problems == ""
     assert "measured when written" in out
     planned = json.loads(run(*arguments, "--dry-run", "--json", library=library)[0])
     assert {change["tag"] for change in planned["changes"]} >= {"gain", "peak"}

@@ -503,6 +503,7 @@ def test_backup_excludes_earlier_backups(tiny_library, tmp_path):
     assert backups_of(tiny_library) == [inside]
 
 
+@pytest.mark.long
 def test_damaged_backups_raise_only_own_errors(tiny_library, tmp_path, rng):
     back_up(tiny_library, tmp_path / "b", no_progress)
     honest = (tmp_path / "b").read_bytes()
