@@ -3,6 +3,7 @@
 from importlib import import_module
 
 import streamlit as st
+from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
@@ -90,6 +91,8 @@ def _report_lost_model() -> None:
 
 def draw() -> None:
     """Draw the frame around the page that the URL names."""
+    # If a full run follows a fragment's run in the same thread, Streamlit 1.67 still writes to the fragment's container.
+    context_dg_stack.set(get_default_dg_stack_value())
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
     st.logo(LOGO, size="large")
     st.html(f"<style>{FRAME_CSS}</style>")

@@ -1,4 +1,4 @@
-"""Uncaught errors of a page: our own errors are shown as a sentence, all others by Streamlit."""
+"""Uncaught errors of a page, and what an earlier run leaves behind in its thread."""
 
 from streamlit.testing.v1 import AppTest
 
@@ -19,3 +19,19 @@ def test_own_error_is_shown_as_message():
     app = AppTest.from_function(_page).run(timeout=PATIENCE_S)
     assert [error.value for error in app.error] == ["There is no room left in /x."]
     assert [text.value for text in app.text] == ["True", "False"]
+
+
+def _shell_after_fragment():
+    import streamlit as st
+
+    from musicsim.ui import shell
+
+    st.sidebar.__enter__()  # the container that the run of a fragment leaves behind
+    shell.draw()
+
+
+def test_page_does_not_stay_in_container_of_fragment(full):
+    app = AppTest.from_function(_shell_after_fragment, default_timeout=PATIENCE_S).run()
+    assert not app.exception
+    assert len(app.main.get("bidi_component")) > 0
+    assert not app.sidebar.get("bidi_component")
