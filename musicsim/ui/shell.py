@@ -91,7 +91,7 @@ def _report_lost_model() -> None:
 
 def draw() -> None:
     """Draw the frame around the page that the URL names."""
-    # If a full run follows a fragment's run in the same thread, Streamlit 1.67 still writes to the fragment's container.
+    # If a full run follows that of a fragment in one thread, Streamlit 1.67 stays in the container of the fragment.
     context_dg_stack.set(get_default_dg_stack_value())
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
     st.logo(LOGO, size="large")
