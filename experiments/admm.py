@@ -1,4 +1,4 @@
-"""Fewer projections with ADMM: its cost next to that of projected sub-gradients, on sound (thesis, figure 4.4).
+"""Fewer projections with ADMM: its cost compared with projected subgradients, on sound (thesis, figure 4.4).
 
 - figure 4.4: AUC on test songs, projections and cutting planes by the number T of ADMM steps per cutting plane. PPK of
   codewords of the demo after PCA (95 %), songs relevant by plays, splits by artist as in experiments.audio, C by

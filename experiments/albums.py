@@ -1,4 +1,4 @@
-"""Albums: how often is the most similar album by the same composer, by three distances between albums?
+"""Albums: how often the most similar album is by the same composer, for three distances between albums.
 
 P@1 and P@5 are the shares of albums by the same composer among the nearest and the five nearest. Queries are by
 composers with two or more albums; the 95 % intervals are over these composers. P@5 cannot reach 1 for composers with

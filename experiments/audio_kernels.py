@@ -1,4 +1,4 @@
-"""Combining timbre, harmony, rhythm, tags, plays and words: kernels alone, averaged and weighted by learning.
+"""Combining timbre, harmony, rhythm, tags, plays and words: each kernel alone, averages, and learned weights.
 
 Two songs are similar if they have the same genre. Artists are split 40 : 30 : 30 into training, validation and test.
 Songs of test artists query the training songs, so the artist of a query is never in the database.

@@ -1,4 +1,4 @@
-"""Duplicates: is the same sound found in every encoding, and nothing else?
+"""Duplicates: is the same recording found in every encoding, and nothing else?
 
 Every song is converted in all the ways in which files differ: encodings, gain, offset, silence, sampling rate, noise,
 mono, and the worst of these together. For each kind, the originals and their duplicates form one collection. Recall is

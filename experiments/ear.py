@@ -1,4 +1,4 @@
-"""A learned ear combined with Sound: quality by the share of the ear and the number of patches, and the cost.
+"""A learned ear combined with Sound: how quality depends on the ear's share and the number of patches; the cost.
 
 The ear is MusiCNN: the mean and maximum over time of its pooled channels, averaged over patches of three seconds. "as
 AudioMuse-AI" is the layer before the tags with plain cosine distances, as that program uses it. "Sound and ear, share

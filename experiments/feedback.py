@@ -1,4 +1,4 @@
-"""Thumbs: do marks on some of the first results improve the next ones? A simulation.
+"""Thumbs: do thumbs on some of the first results improve the next results? A simulation.
 
 GTZAN: 1,000 songs of ten genres, 57 statistics each. Its files do not identify artists. Without an artist filter, all
 scores are optimistic. A metric is learned on half of the songs; queries are drawn from the other half. Among the 15

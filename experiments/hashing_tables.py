@@ -1,4 +1,4 @@
-"""Bit codes of every width: accuracy, passes and search time next to learned metrics (WWW 2012, tables 4 to 6).
+"""Bit codes of every width: accuracy, passes and search time, compared with learned metrics (WWW 2012, tables 4 to 6).
 
 Tables 4 to 6, figure 4 and the proposals of section 6 of Nair, Mahajan, Sundararajan (WWW 2012). The sets are those of
 experiments.hashing: 10,000 digits, 8,000 rows of Covertype and 9,000 SIFT vectors. This is at most a sixth of the

@@ -1,4 +1,4 @@
-"""Ranking documents: local geometric mean metrics next to other metrics, a linear ranker and boosted trees.
+"""Ranking documents: local geometric mean metrics, other metrics, a linear ranker and boosted trees.
 
 MQ2008 of LETOR 4.0, fold 1: its own training, validation and test queries. The other four folds are not available, so
 spreads are over queries: 95 % of resampled test queries. A second set, LightGBM's own example, lacks a validation part:

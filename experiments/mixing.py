@@ -1,4 +1,4 @@
-"""Fades on the beat: do the beats of two songs coincide in a mix, next to plain crossfades?
+"""Fades on the beat: do the beats of two songs coincide more often in a mix than with plain crossfades?
 
 - drum loops: kick, snare and hat of the demo collection's kits, with random tempos and starts. The second tempo is
   within 7 % of the first one, or of its half or double.

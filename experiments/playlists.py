@@ -1,4 +1,4 @@
-"""Playlist models: how likely the walk and its rivals find real, held-out playlists (thesis, section 7.7).
+"""Playlist models: the likelihood of real, held-out playlists under the walk and other models (thesis, section 7.7).
 
 A quarter of the lists of each category is for testing, the others for training; all numbers are means over splits. A
 list has two or more songs, like a segment of the thesis, and immediate repeats are removed. Log P is the mean over all

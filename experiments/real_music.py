@@ -1,4 +1,4 @@
-"""Search in real music: how often the nearest pieces are by the same composer, in our models and in rivals.
+"""Search in real music: how often the nearest pieces are by the same composer, for our models and others.
 
 P@1 and P@5 are the shares of pieces by the same composer among the nearest and the five nearest, for composers with
 five or more pieces. A third score is whether the nearest is from the same package, for all pieces. "Within" is for

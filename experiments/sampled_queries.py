@@ -1,4 +1,4 @@
-"""Sampled queries: how far from the optimum learning ends if each step uses only a part of the queries.
+"""Sampled queries: how far learning ends from the optimum if each step uses only some of the queries.
 
 Generated songs of ten overlapping classes, half of their 20 dimensions noise; AUC, C = 10. Full and sampled cuts get
 the same work: ten full cuts. Distances are above the certified lower bound of a fit with a gap of 0.3 %, over seeds of

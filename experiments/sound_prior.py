@@ -1,4 +1,4 @@
-"""Constants of the model Sound: learned from a library of real music, for libraries with few songs.
+"""Constants of the Sound model: learned from a library of real music, for libraries with few songs.
 
 ``python -m experiments.sound_prior LIBRARY`` writes ``musicsim/gaussians/prior.npz``. The shipped file is from 311
 recordings of 21 of Debian's game packages. It contains means and covariances over all of them, but nothing of a single

@@ -1,4 +1,4 @@
-"""Spill trees: how many of the 100 nearest songs are found, by share of songs examined (thesis, section 6.4).
+"""Spill trees: how many of the 100 nearest songs are found, by the share of songs examined (thesis, section 6.4).
 
 Trees of depth 13 for four split rules and four spills tau. Cut off at depth 5 to 13, each gives the retrieval set of a
 held-out song (algorithm 6.3). Recall is the share of its true 100 nearest songs in that set (6.6), "recall@10" that of

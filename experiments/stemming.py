@@ -1,4 +1,4 @@
-"""Words of tags: whole and stemmed, ranked by listeners in common (thesis, section 2.5.2).
+"""Words in tags: finding artists with shared listeners by whole tags, words and stems (thesis, section 2.5.2).
 
 The thesis stems social tags and biographies and drops stop words before TF-IDF and cosine. Here the data are the
 artists of Last.fm 2k (HetRec 2011). Each artist's tags are weighted by number of listeners and used whole, as words,
