@@ -6,12 +6,15 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import LibraryError
 from musicsim.library.disk.archives import shorten_message
 from musicsim.storage import storage_error
@@ -147,6 +150,26 @@ class Tables:
     def _rows(self, query: sa.Executable) -> Iterator[Any]:
         with self._engine.connect() as connection:
             yield from connection.execute(query)
+
+    def _plain_rows(self, query: sa.Executable) -> Iterator[tuple[Any, ...]]:
+        """Yield the driver's rows, without SQLAlchemy's types: for hundreds of thousands, in half the time."""
+        with self._engine.connect() as connection:
+            cursor = connection.execute(query).cursor
+            assert cursor is not None
+            yield from cursor
+
+    def _times_of_songs(self, query: sa.Executable) -> tuple[Int64Array, Float64Array]:
+        """Return the two columns of a query: song ids and times, both (n_rows,)."""
+        table = np.fromiter(chain.from_iterable(self._plain_rows(query)), np.float64).reshape(-1, 2)
+        return table[:, 0].astype(np.int64), table[:, 1]
+
+    def _integers(self, query: sa.Select[Any]) -> Int64Array:
+        """Return the columns of a query for integers, int64 (n_columns, n_rows).
+
+        SQLite joins each column to a text of at most 1 GB. For many rows, this takes half the time of Python's numbers.
+        """
+        texts = self._row(sa.select(*(sa.func.group_concat(column) for column in query.subquery().c)))
+        return np.array([np.fromstring(text, np.int64, sep=",") if text else [] for text in texts], np.int64)
 
     def _row(self, query: sa.Executable) -> Any:
         """Return the first row or None; ``next(self._rows(query))`` would lose a Ctrl-C while Python closes it."""
