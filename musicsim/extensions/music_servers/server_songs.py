@@ -167,8 +167,7 @@ class ServerSongs(Tables):
     def last_plays(self) -> tuple[Int64Array, Float64Array]:
         """Return the song id and the time of the last play of each matched song with a time."""
         s = server_songs.c
-        query = sa.select(s.song_id, s.played_at).where(s.song_id.is_not(None), s.played_at.is_not(None))
-        return self._times_of_songs(query)
+        return self._times_of_songs(s.song_id, s.played_at, s.song_id.is_not(None) & s.played_at.is_not(None))
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
         """Count each server's songs, its matched songs, and the songs whose match a person must choose."""

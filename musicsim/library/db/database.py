@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -151,17 +150,12 @@ class Tables:
         with self._engine.connect() as connection:
             yield from connection.execute(query)
 
-    def _plain_rows(self, query: sa.Executable) -> Iterator[tuple[Any, ...]]:
-        """Yield the driver's rows, without SQLAlchemy's types: for hundreds of thousands, in half the time."""
+    def _plain_rows(self, query: sa.Executable) -> Sequence[Any]:
+        """Return the driver's rows, without SQLAlchemy's types: for hundreds of thousands, in half the time."""
         with self._engine.connect() as connection:
             cursor = connection.execute(query).cursor
             assert cursor is not None
-            yield from cursor
-
-    def _times_of_songs(self, query: sa.Executable) -> tuple[Int64Array, Float64Array]:
-        """Return the two columns of a query: song ids and times, both (n_rows,)."""
-        table = np.fromiter(chain.from_iterable(self._plain_rows(query)), np.float64).reshape(-1, 2)
-        return table[:, 0].astype(np.int64), table[:, 1]
+            return cursor.fetchall()
 
     def _integers(self, query: sa.Select[Any]) -> Int64Array:
         """Return the columns of a query for integers, int64 (n_columns, n_rows).
@@ -170,6 +164,13 @@ class Tables:
         """
         texts = self._row(sa.select(*(sa.func.group_concat(column) for column in query.subquery().c)))
         return np.array([np.fromstring(text, np.int64, sep=",") if text else [] for text in texts], np.int64)
+
+    def _times_of_songs(
+        self, song_id: sa.Column[Any], time: sa.Column[Any], condition: sa.ColumnElement[bool]
+    ) -> tuple[Int64Array, Float64Array]:
+        """Return two columns of the rows that meet a condition: song ids, and times to the microsecond."""
+        song_ids, times = self._integers(sa.select(song_id, sa.cast(time * 1e6, sa.Integer)).where(condition))
+        return song_ids, times / 1e6
 
     def _row(self, query: sa.Executable) -> Any:
         """Return the first row or None; ``next(self._rows(query))`` would lose a Ctrl-C while Python closes it."""

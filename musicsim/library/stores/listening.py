@@ -149,7 +149,7 @@ class ListeningStore(Tables):
     def last_listens(self) -> tuple[Int64Array, Int64Array]:
         """Return the song id and the last time (seconds since 1970) of each listener's imported listens to a song."""
         h = schema.listens.c
-        rows = list(self._plain_rows(sa.select(h.song_id, h.times).where(sa.func.length(h.times) > 0)))
+        rows = self._plain_rows(sa.select(h.song_id, h.times).where(sa.func.length(h.times) > 0))
         n_each, times = _unpack_times([block for _, block in rows])
         last = np.maximum.reduceat(times, np.cumsum(n_each) - n_each) if rows else times
         return np.array([song_id for song_id, _ in rows], dtype=np.int64), last
@@ -157,7 +157,7 @@ class ListeningStore(Tables):
     def listen_times(self) -> tuple[Int64Array, Int64Array]:
         """Return the song id and time (seconds since 1970) of each imported listen with a time, in any order."""
         h = schema.listens.c
-        rows = list(self._rows(sa.select(h.song_id, h.times)))
+        rows = self._plain_rows(sa.select(h.song_id, h.times))
         n_each, times = _unpack_times([block for _, block in rows])
         return np.repeat(np.array([song_id for song_id, _ in rows], dtype=np.int64), n_each), times
 

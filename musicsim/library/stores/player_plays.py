@@ -34,7 +34,7 @@ class PlayerPlays(Tables):
     def play_times(self) -> tuple[Int64Array, Float64Array]:
         """Return the song id and time (seconds since 1970) of each play, in any order; version 1.0 stored no times."""
         j = schema.judgments.c
-        return self._times_of_songs(sa.select(j.song_1, j.created_at).where(j.kind == _PLAY))
+        return self._times_of_songs(j.song_1, j.created_at, j.kind == _PLAY)
 
     def often_skipped(self) -> list[int]:
         """Return the ids of songs that were skipped at least twice, and more often than played."""
