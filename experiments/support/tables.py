@@ -262,7 +262,7 @@ def _rules(rows: list[Row]) -> Lines:
     yield "conditions", "songs", "first evaluation, CPU s", "while a value is typed, CPU s"
     for row in rows:
         numbers = (_significant(row[column], 2) for column in ("songs", "first CPU s", "typed CPU s"))
-        yield row["what"], *numbers
+        yield f"`{row['what']}`", *numbers
 
 
 @_table("duplicates")
