@@ -91,8 +91,8 @@ def measure(library: Library) -> list[dict[str, float | str]]:
         timed = [_time(snapshot, rule) for rule in rules]
         (n, first, first_cpu), *others = timed
         typed, typed_cpu = (max(values) for values in list(zip(*others, strict=True))[1:])
-        row = {"what": str(rules[0]), "songs": n, "first s": first, "first CPU s": first_cpu}
-        rows.append(row | {"typed s": typed, "typed CPU s": typed_cpu})
+        at_first = {"first s": first, "first CPU s": first_cpu}
+        rows.append({"what": str(rules[0]), "songs": n, **at_first, "typed s": typed, "typed CPU s": typed_cpu})
     return rows
 
 
