@@ -110,7 +110,7 @@ format: $(VENV)/tested
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-BENCHMARKS ?= codebook extraction ingest cluster mlr training relevance playlist search milvus order lgmml hamming start
+BENCHMARKS ?= codebook extraction ingest cluster mlr training relevance playlist search milvus order lgmml hamming start rules
 # All are run before any is kept: results name the commit, which what is kept changes.
 bench: $(VENV)/tested rivals
 	@$(call install,-e '.[bench,milvus]')

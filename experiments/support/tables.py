@@ -257,6 +257,14 @@ def _many_files(rows: list[Row]) -> Lines:
         yield tuple(_significant(row[column], 2) for column in columns)
 
 
+@_table("rules", "benchmarks/rules")
+def _rules(rows: list[Row]) -> Lines:
+    yield "conditions", "songs", "first evaluation, CPU s", "while a value is typed, CPU s"
+    for row in rows:
+        numbers = (_significant(row[column], 2) for column in ("songs", "first CPU s", "typed CPU s"))
+        yield f"`{row['what']}`", *numbers
+
+
 @_table("duplicates")
 def _duplicates(rows: list[Row]) -> Lines:
     sets = {"generated": "generated songs", "piano": "solo piano", "real": "real recordings"}

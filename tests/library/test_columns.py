@@ -8,6 +8,7 @@ from threading import Barrier
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +44,7 @@ def enter(library, rows):
             connection.execute(
                 schema.songs.insert().values(
                     id=song_id, content_hash=f"{song_id:064x}", title=title, artist=artist, genre=genre, year=year,
-                    duration_s=100.1 + song_id / 3, feature_version=2, added_at=0.0,
+                    duration_s=100.1 + song_id / 3, feature_version=2, added_at=1.7e9 + song_id / 7,
                     last_path=Path("/music/gone") / f"{song_id}.mp3",
                 )
             )  # fmt: skip
@@ -77,6 +78,9 @@ def assert_is_of(table, library):
         assert set(labels.codes.tolist()) - {-1} == set(range(len(labels.names))), f"{name}: unused names"
     assert table.columns.year.tolist() == [song.year or 0 for song in songs]
     assert table.columns.duration_s.tolist() == [song.duration_s for song in songs]
+    with library.engine.connect() as connection:
+        added = dict(connection.execute(sa.select(schema.songs.c.id, schema.songs.c.added_at)).all())
+    assert table.columns.added_at.tolist() == [added[song.id] for song in songs]
     for name in ("tempo", "loudness", "brightness", "energy"):
         values = [np.nan if getattr(song, name) is None else getattr(song, name) for song in songs]
         np.testing.assert_array_equal(getattr(table.columns, name), np.array(values, np.float32), name)

@@ -79,8 +79,8 @@ def _digest(
 
 def play_counts(snapshot: Snapshot) -> Float64Array:
     """Return each row's number of plays by all listeners."""
-    plays = snapshot.library.listening.play_counts()
-    rows, counts = snapshot.rows_of(plays), np.array(list(plays.values()), dtype=np.float64)
+    ids, counts = snapshot.library.listening.play_count_rows()
+    rows = snapshot.rows_of(ids)
     return np.bincount(rows[rows >= 0], counts[rows >= 0], minlength=snapshot.n_indexed).astype(np.float64)
 
 

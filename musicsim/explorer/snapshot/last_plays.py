@@ -1,19 +1,28 @@
 """Time of each song's last play: in imports, in the app's player, and in programs that extensions connect.
 
-The hook ``last_plays`` is ``function(library: Library) -> Iterable[tuple[int, float]]``. It returns song ids with times
-in seconds since 1970; a song may occur several times.
+The hook ``last_plays`` is ``function(library: Library) -> tuple[Int64Array, Float64Array]``. It returns song ids and
+times in seconds since 1970, both (n,); a song may occur several times.
 """
 
-from itertools import chain
+import numpy as np
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
 
 
 def read_last_plays(library: Library) -> dict[int, float]:
     """Return the time of the last play, in seconds since 1970, keyed by song id; songs without a time are left out."""
-    sources = (library.listening.last_listens(), library.player_plays.last_plays())
-    last: dict[int, float] = {}
-    for song_id, at in chain(*sources, *(read(library) for read in load_hooks("last_plays"))):
-        last[song_id] = max(at, last.get(song_id, 0.0))
-    return last
+    ids, times = read_play_times(library)
+    order = np.argsort(times)
+    return dict(zip(ids[order].tolist(), times[order].tolist(), strict=True))
+
+
+def read_play_times(library: Library) -> tuple[Int64Array, Float64Array]:
+    """Return song ids and times of plays, in seconds since 1970 and in any order; each song's last play is among them.
+
+    Takes 16 bytes per play in the app's player, and per song and other source.
+    """
+    sources = (library.listening.last_listens(), library.player_plays.play_times())
+    ids, times = zip(*sources, *(read(library) for read in load_hooks("last_plays")), strict=True)
+    return np.concatenate(ids), np.concatenate(times).astype(np.float64)

@@ -24,8 +24,8 @@ class Heard:
 def read_heard(library: Library, since: float) -> Heard:
     """Return the plays `since` a time in seconds since 1970, and all last plays; takes 32 bytes per stored time."""
     ids, times = library.listening.listen_times()
-    own = library.player_plays.play_times()
-    counts = Counter(chain(ids[times >= since].tolist(), (song_id for song_id, at in own if at >= since)))
+    own_ids, own_times = library.player_plays.play_times()
+    counts = Counter(chain(ids[times >= since].tolist(), own_ids[own_times >= since].tolist()))
     last = read_last_plays(library)
     # of the plays on a music server, only the last one of each song is known
     counts.update(song_id for song_id, at in last.items() if at >= since and song_id not in counts)

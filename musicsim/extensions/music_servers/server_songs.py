@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.library import Library
 from musicsim.library.db.columns import some_ids
@@ -163,11 +164,10 @@ class ServerSongs(Tables):
             song = ServerSong(*values)
             yield server, replace(song, candidates=tuple(song.candidates)) if song.candidates else song
 
-    def last_plays(self) -> list[tuple[int, float]]:
+    def last_plays(self) -> tuple[Int64Array, Float64Array]:
         """Return the song id and the time of the last play of each matched song with a time."""
         s = server_songs.c
-        query = sa.select(s.song_id, s.played_at).where(s.song_id.is_not(None), s.played_at.is_not(None))
-        return [(song_id, at) for song_id, at in self._rows(query)]
+        return self._times_of_songs(s.song_id, s.played_at, s.song_id.is_not(None) & s.played_at.is_not(None))
 
     def counts(self) -> dict[str, tuple[int, int, int]]:
         """Count each server's songs, its matched songs, and the songs whose match a person must choose."""
@@ -219,7 +219,7 @@ class ServerSongs(Tables):
         self._execute(server_lists.delete().where(p.server == server, p.name == name))
 
 
-def last_plays(library: Library) -> list[tuple[int, float]]:
+def last_plays(library: Library) -> tuple[Int64Array, Float64Array]:
     return ServerSongs(library).last_plays()
 
 

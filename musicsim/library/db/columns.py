@@ -75,7 +75,7 @@ class Labels:
 
 
 class SongColumns(_Record):
-    """Columns for filters, limits and colors, each read on first use; 50 bytes per song, plus the names."""
+    """Columns for filters, limits and colors, each read on first use; 58 bytes per song, plus the names."""
 
     artist: Labels
     genre: Labels
@@ -85,6 +85,7 @@ class SongColumns(_Record):
     mode: Labels
     year: Int16Array  # (n_songs,), 0 if unknown
     duration_s: Float64Array  # (n_songs,)
+    added_at: Float64Array  # (n_songs,), seconds since 1970
     tempo: Float32Array  # (n_songs,) like all columns below, nan if unknown
     loudness: Float32Array
     brightness: Float32Array
@@ -104,7 +105,7 @@ class SongColumns(_Record):
 
 
 _LABELS = ("artist", "genre", "folder", "group", "key", "mode")
-_NUMBERS = ("year", "duration_s", *HEARD)
+_NUMBERS = ("year", "duration_s", "added_at", *HEARD)
 
 
 class SongTable(_Record):
@@ -248,7 +249,7 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
         wanted = some_ids(ids)
         files, condition = files.where(f.song_id.in_(wanted)), s.id.in_(wanted)
     folders = files.subquery()
-    selected = (s.id, s.title, s.artist, s.genre, folders.c.folder, s.key, s.mode, s.year, s.duration_s)
+    selected = (s.id, s.title, s.artist, s.genre, folders.c.folder, s.key, s.mode, s.year, s.duration_s, s.added_at)
     query = sa.select(*selected, *(s[name] for name in HEARD)).join(folders, folders.c.song_id == s.id)
     query = query.where(condition).order_by(s.id)
     # the driver returns rows faster than SQLAlchemy
@@ -281,13 +282,14 @@ def _make_columns(
     """Make the columns from rows (song id, then :data:`_NUMBERS`), and from the codes and names of five labels."""
     artist, genre, folder, key, mode = codes
     artists, genres, stored, keys, modes = texts
-    heard = zip(HEARD, numbers[:, 3:].T.astype(np.float32), strict=True)
+    heard = zip(HEARD, numbers[:, 4:].T.astype(np.float32), strict=True)
     paths = [schema.path_of(name) for name in stored]
     by_artist, folders = Labels(artist, artists), Labels(folder, [str(path) for path in paths])
     return SongColumns(
         artist=by_artist, genre=Labels(genre, genres), folder=folders, key=Labels(key, keys),
         mode=Labels(mode, modes), group=_groups(numbers[:, 0].astype(np.int64), by_artist, folder, paths, roots),
         year=numbers[:, 1].astype(np.int16), duration_s=np.ascontiguousarray(numbers[:, 2]),
+        added_at=np.ascontiguousarray(numbers[:, 3]),
         **{name: np.ascontiguousarray(values) for name, values in heard},
     )  # fmt: skip
 

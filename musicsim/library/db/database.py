@@ -9,9 +9,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import LibraryError
 from musicsim.library.disk.archives import shorten_message
 from musicsim.storage import storage_error
@@ -147,6 +149,29 @@ class Tables:
     def _rows(self, query: sa.Executable) -> Iterator[Any]:
         with self._engine.connect() as connection:
             yield from connection.execute(query)
+
+    def _plain_rows(self, query: sa.Executable) -> Sequence[Any]:
+        """Return the driver's rows, without SQLAlchemy's types: for hundreds of thousands, in half the time."""
+        with self._engine.connect() as connection:
+            cursor = connection.execute(query).cursor
+            assert cursor is not None
+            return cursor.fetchall()
+
+    def _integers(self, query: sa.Select[Any]) -> Int64Array:
+        """Return the columns of a query, none of which may be null, as int64 (n_columns, n_rows).
+
+        SQLite joins each column to a text of at most 1 GB. For many rows, this takes half the time of Python's numbers.
+        """
+        numbers = (sa.cast(column, sa.Integer) for column in query.subquery().c)  # other programs may write 3.0
+        texts = self._row(sa.select(*(sa.func.group_concat(number) for number in numbers)))
+        return np.array([np.fromstring(text, np.int64, sep=",") if text else [] for text in texts], np.int64)
+
+    def _times_of_songs(
+        self, song_id: sa.Column[Any], time: sa.Column[Any], condition: sa.ColumnElement[bool]
+    ) -> tuple[Int64Array, Float64Array]:
+        """Return two columns of the rows that meet a condition: song ids, and times to the microsecond."""
+        song_ids, times = self._integers(sa.select(song_id, time * 1e6).where(condition))
+        return song_ids, times / 1e6
 
     def _row(self, query: sa.Executable) -> Any:
         """Return the first row or None; ``next(self._rows(query))`` would lose a Ctrl-C while Python closes it."""

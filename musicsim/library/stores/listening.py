@@ -112,6 +112,12 @@ class ListeningStore(Tables):
         rows = self._rows(sa.select(p.song_id, sa.func.sum(p.count)).group_by(p.song_id))
         return {song_id: int(count) for song_id, count in rows}
 
+    def play_count_rows(self) -> tuple[Int64Array, Int64Array]:
+        """Return song ids and numbers of plays; a song occurs once per listener and source."""
+        p = schema.plays.c
+        song_ids, counts = self._integers(sa.select(p.song_id, p.count))
+        return song_ids, counts
+
     def add_plays(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
         """Add or replace plays from one source; each row has a listener, song_id and count."""
         self._put(schema.plays, rows, source)
@@ -140,21 +146,18 @@ class ListeningStore(Tables):
             times,
         )
 
-    def last_listens(self) -> list[tuple[int, int]]:
+    def last_listens(self) -> tuple[Int64Array, Int64Array]:
         """Return the song id and the last time (seconds since 1970) of each listener's imported listens to a song."""
         h = schema.listens.c
-        rows = list(self._rows(sa.select(h.song_id, h.times).where(sa.func.length(h.times) > 0)))
-        if not rows:
-            return []
-        song_ids, blocks = zip(*rows, strict=True)
-        n_each, times = _unpack_times(blocks)
-        last = np.maximum.reduceat(times, np.cumsum(n_each) - n_each)
-        return list(zip(song_ids, last.tolist(), strict=True))
+        rows = self._plain_rows(sa.select(h.song_id, h.times).where(sa.func.length(h.times) > 0))
+        n_each, times = _unpack_times([block for _, block in rows])
+        last = np.maximum.reduceat(times, np.cumsum(n_each) - n_each) if rows else times
+        return np.array([song_id for song_id, _ in rows], dtype=np.int64), last
 
     def listen_times(self) -> tuple[Int64Array, Int64Array]:
         """Return the song id and time (seconds since 1970) of each imported listen with a time, in any order."""
         h = schema.listens.c
-        rows = list(self._rows(sa.select(h.song_id, h.times)))
+        rows = self._plain_rows(sa.select(h.song_id, h.times))
         n_each, times = _unpack_times([block for _, block in rows])
         return np.repeat(np.array([song_id for song_id, _ in rows], dtype=np.int64), n_each), times
 
@@ -176,10 +179,16 @@ class ListeningStore(Tables):
         return Counter({row.tag: row.n for row in self._rows(query)})
 
     def songs_tagged(self, tags: Iterable[str]) -> Int64Array:
-        """Return the ids of songs with at least one of `tags`, int64."""
+        """Return the ids of songs with at least one of `tags`, int64; a song may occur several times."""
         t = schema.tags.c
-        query = sa.select(t.song_id).distinct().where(t.tag.in_(list(tags)))
-        return np.array(self._values(query), dtype=np.int64)
+        return self._integers(sa.select(t.song_id).where(t.tag.in_(list(tags))))[0]
+
+    def tag_values(self, value_of: Mapping[str, int]) -> tuple[Int64Array, Int64Array]:
+        """Return song ids and the values of their tags, given values keyed by tag; a song may have several."""
+        t = schema.tags.c
+        value = sa.case(dict(value_of), value=t.tag)
+        song_ids, values = self._integers(sa.select(t.song_id, value).where(t.tag.in_(list(value_of))))
+        return song_ids, values
 
     def add_tags(self, rows: Sequence[Mapping[str, Any]], source: str = OTHER_SOURCE) -> None:
         """Add or replace tags from one source; each row has a song_id, tag and weight."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.library.db import Tables, schema
 
 PLAYER = "this player"
@@ -30,17 +31,10 @@ class PlayerPlays(Tables):
         j = schema.judgments.c
         return self._value(sa.select(sa.func.max(j.id)).where(j.kind == _PLAY)) or 0
 
-    def last_plays(self) -> list[tuple[int, float]]:
-        """Return the time of each song's last play, in seconds since 1970; version 1.0 did not store times."""
+    def play_times(self) -> tuple[Int64Array, Float64Array]:
+        """Return the song id and time (seconds since 1970) of each play, in any order; version 1.0 stored no times."""
         j = schema.judgments.c
-        query = sa.select(j.song_1, sa.func.max(j.created_at)).where(j.kind == _PLAY).group_by(j.song_1)
-        return [(song_id, at) for song_id, at in self._rows(query)]
-
-    def play_times(self) -> list[tuple[int, float]]:
-        """Return the song id and time (seconds since 1970) of each play whose time was stored, oldest first."""
-        j = schema.judgments.c
-        query = sa.select(j.song_1, j.created_at).where(j.kind == _PLAY).order_by(j.created_at, j.id)
-        return [(song_id, at) for song_id, at in self._rows(query)]
+        return self._times_of_songs(j.song_1, j.created_at, j.kind == _PLAY)
 
     def often_skipped(self) -> list[int]:
         """Return the ids of songs that were skipped at least twice, and more often than played."""
