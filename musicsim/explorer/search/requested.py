@@ -39,10 +39,11 @@ def find_requested(
     if query is None and not request.like:
         rows = find_matching_rows(snapshot, request)
         rows = rows[~np.isin(rows, snapshot.rows_of([*request.unlike, *exclude]))]
+        sounds = [part.words for part in parse_words(snapshot, request.words).parts if part.rank is not None]
         hits = []
         for song in snapshot.songs_at(rows[limit_per_artist(snapshot, rows, request.k, request.per_artist or None)]):
             tempo = f"{song.tempo:.0f} beats/min" if song.tempo else ""
-            hits.append(Hit(song, None, 0.0, " · ".join(fact for fact in (tempo, song.key_words) if fact)))
+            hits.append(Hit(song, None, 0.0, " · ".join(fact for fact in (*sounds, tempo, song.key_words) if fact)))
         return hits
     if thumbs is None:
         thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
@@ -92,8 +93,8 @@ def part_of(snapshot: Snapshot, query: int | Example, start_s: float, end_s: flo
 def find_matching_rows(snapshot: Snapshot, request: SearchRequest) -> Int64Array:
     """Return the rows (int64) that match the words and filters of a request, best match first.
 
-    Songs with more extreme descriptors match better; for "slow", the slowest songs come first. The ranks for several
-    words are added up. Raises the errors of :func:`filter_rows`.
+    Songs with more extreme descriptors match better; for "slow", the slowest songs come first. For a text by sound, the
+    nearest songs come first. The ranks for several words are added up. Raises the errors of :func:`filter_rows`.
     """
     mask = filter_rows(snapshot, request)
     rows = np.arange(snapshot.n_indexed) if mask is None else np.flatnonzero(mask)
@@ -103,4 +104,9 @@ def find_matching_rows(snapshot: Snapshot, request: SearchRequest) -> Int64Array
             name, sign = part.along
             values = (sign if part.is_not else -sign) * getattr(snapshot.columns, name)[rows]
             ranks += np.argsort(np.argsort(values, kind="stable"), kind="stable")
+        elif part.rank is not None:
+            ids = part.rank()
+            by_id = np.argsort(ids)
+            places = by_id[np.searchsorted(ids[by_id], snapshot.row_ids[rows])]
+            ranks += np.argsort(np.argsort(places))
     return rows[np.argsort(ranks, kind="stable")]

@@ -105,8 +105,9 @@ def _fits_words(snapshot: Snapshot, text: str) -> list[Condition]:
     conditions: list[Condition] = []
     for part in words.parts:
         condition: Condition | None
-        if part.song_ids is not None:
-            condition = Listed(np.isin(snapshot.row_ids, part.song_ids))
+        ids = part.find_songs()
+        if ids is not None:
+            condition = Listed(np.isin(snapshot.row_ids, ids))
         else:
             condition = condition_of(snapshot, part.filters)
             assert condition is not None

@@ -6,6 +6,10 @@ be known to an extension. "Slow" means the slowest third of the library's songs,
 
 The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``. It returns the
 meaning of a word and the ids of the matching songs, or None.
+
+The hook ``text_ranking`` is ``function(library: Library) -> Callable[[str], Int64Array] | None``. It returns None, or a
+function that returns the ids of songs for a text, best match first. Then words that nothing else matches, and all words
+after "sounds like", are a text for this function. The best third of its songs match.
 """
 
 import os
@@ -13,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -48,6 +52,7 @@ _SYNONYMS = {
 _MAX_TITLES = 1000  # maximum number of songs whose titles contain a word
 _NOT, _VERY, _ABOUT = {"not", "no", "without"}, "very", "about"
 _FILLERS = {"a", "about", "and", "but", "by", "from", "in", "music", "of", "or", "some", "song", "songs", "the", "with"}
+_BY_SOUND = "sounds like"
 _DECADE = re.compile(r"(\d\d|\d{3}0)['’]?s")
 _YEARS = re.compile(r"(\d{4})(?:[-–](\d{4}))?")
 _BOUND = re.compile(r"(before|until|since|after) (\d{4})")
@@ -66,6 +71,14 @@ class Part:
     song_ids: Int64Array | None = field(default=None, compare=False)  # matching songs, found by an extension
     along: tuple[str, int] | None = None  # name of a column; 1 if songs with larger values match better, else -1
     is_not: bool = False  # matching songs are excluded
+    rank: Callable[[], Int64Array] | None = field(default=None, compare=False)  # finds ids, the nearest in sound first
+
+    def find_songs(self) -> Int64Array | None:
+        """Return the ids of matching songs; None if `filters` is the condition."""
+        if self.rank is None:
+            return self.song_ids
+        ids = self.rank()
+        return ids[: -(-len(ids) // 3)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,14 @@ def parse_words(snapshot: Snapshot, text: str) -> Words:
     return _reader(snapshot).read(text[:_MAX_TEXT])
 
 
+def parse_sound(snapshot: Snapshot, text: str) -> Words | None:
+    """Read a whole text as a condition on the sound; None if no extension ranks songs by sound."""
+    if _reader(snapshot).rank is None:
+        return None
+    words = parse_words(snapshot, f"{_BY_SOUND} {text.casefold().removeprefix(_BY_SOUND)}")
+    return words if words.parts else None
+
+
 def suggest_words(snapshot: Snapshot, n: int = 12) -> list[str]:
     """Return at most `n` words that :func:`parse_words` knows in this library."""
     return _reader(snapshot).suggest(n)
@@ -109,10 +130,28 @@ class _Reader:
         self._tags_by_word = _group_by_word((name for names in self._tags.values() for name in names), str.split)
         self._known = [*{*self._tags, *self._tags_by_word, *_DESCRIPTORS, *_SYNONYMS, *MODES}]
         self.read = lru_cache(maxsize=64)(self._read)
+        rankings = [rank for find in load_hooks("text_ranking") if (rank := find(snapshot.library)) is not None]
+        self.rank: Callable[[str], Int64Array] | None = lru_cache(maxsize=8)(rankings[0]) if rankings else None
 
     def _read(self, text: str) -> Words:
         tokens = [token.strip(',.;:!?"“”()') for token in text.casefold().split()]
         tokens = [token for token in tokens if token]
+        if self.rank is None:
+            parts, unknown = self._read_tokens(tokens)
+            return Words(tuple(parts), tuple(word for word, _ in unknown))
+        before, *sounds = f" {' '.join(tokens)} ".split(f" {_BY_SOUND} ")
+        parts, unknown = self._read_tokens(before.split())
+        # words after "not" stay unknown: the songs that sound least like a text have nothing in common
+        sounds = [" ".join(word for word, is_not in unknown if not is_not), *sounds]
+        parts += [self._rank_by_sound(sound.strip()) for sound in sounds if sound.strip()]
+        return Words(tuple(parts), tuple(word for word, is_not in unknown if is_not))
+
+    def _rank_by_sound(self, sound: str) -> Part:
+        assert self.rank is not None
+        return Part(f"{_BY_SOUND} {sound}", f"sounds like “{sound}”", rank=partial(self.rank, sound))
+
+    def _read_tokens(self, tokens: Sequence[str]) -> tuple[list[Part], list[tuple[str, bool]]]:
+        """Return the parts, and the unknown words, each with whether it is after "not"."""
         parts, unknown, at = [], [], 0
         while at < len(tokens):
             start = at
@@ -126,9 +165,9 @@ class _Reader:
                 words = f"not {part.words}" if is_not else part.words
                 parts.append(replace(part, text=" ".join([*tokens[start:at], part.text]), words=words, is_not=is_not))
             elif tokens[at] not in _FILLERS:
-                unknown.append(tokens[at])
+                unknown.append((tokens[at], is_not))
             at += n
-        return Words(tuple(parts), tuple(unknown))
+        return parts, unknown
 
     def _read_part(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
         """Return the longest part at the start of the tokens, and its length; allow typos only if nothing matches."""

@@ -11,9 +11,10 @@ from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.extensions.embeddings import musicnn
 from musicsim.extensions.embeddings.ear import EAR
 from musicsim.extensions.embeddings.encoder import OWN
-from musicsim.extensions.embeddings.networks import keep_network
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors
+from musicsim.extensions.embeddings.networks import Network, keep_network, try_audio
+from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors, try_network
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
+from musicsim.extensions.embeddings.text_networks import TextNetwork, count_dimensions
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.progress import Progress
@@ -50,7 +51,7 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
 
 def add_ear(
     library: Library, file: Path, progress: Progress, *, front_end: str = "", output: str = "", every: int = 6,
-    name: str = "", use: bool = True,
+    model_name: str = "", use: bool = True,
 ) -> tuple[str, str]:  # fmt: skip
     """Describe all songs with an audio network, and join it with the model Sound; return the ids of both models.
 
@@ -67,15 +68,55 @@ def add_ear(
             progress(f"reading {file.name}")
             converted = Path(folder) / "musicnn.onnx"
             converted.write_bytes(musicnn.convert(file))
-            file, front_end, output, tags, name = converted, "musicnn", musicnn.OUTPUT, musicnn.TAGS, name or "MusiCNN"
+            file, front_end, output, tags = converted, "musicnn", musicnn.OUTPUT, musicnn.TAGS
+            model_name = model_name or "MusiCNN"
         elif not front_end:
             raise ModelError(f"{label}: choose the front end that this network was trained with.")
         with library.exclusive("reading a network"):
-            key = keep_network(library, OnnxModel.on_patches(file, front_end, output, every), label, tags, progress)
-    name = free_name(library, name or Path(label).stem)
+            model, width = try_audio(library, OnnxModel.on_patches(file, front_end, output, every), progress)
+            key = keep_network(library, model, width, label, tags)
+    name = free_name(library, model_name or Path(label).stem)
     ear_id = add_representation(library, RepresentationSettings(EAR, vectors=key, label=label), name, progress)
     sources = [native.name, name]
     return ear_id, join_models(library, sources, free_name(library, " and ".join(sources)), progress, use=use)
+
+
+def add_text(
+    library: Library,
+    audio: Path,
+    text: Path,
+    tokenizer: Path,
+    progress: Progress,
+    *,
+    every: int = 3,
+    model_name: str = "",
+) -> str:
+    """Describe all songs with the audio network of a CLAP pair, and keep its text network; return the model's id.
+
+    An interrupted run resumes. Raises ModelError or LibraryError if a file cannot be used, or the networks do not fit.
+    """
+    if library.models.native() is None:
+        raise ModelError("this library has no songs to describe yet: add a folder first.")
+    with library.exclusive("reading two networks"):
+        network = TextNetwork.at(text, tokenizer)
+        n_text = try_network(library, count_dimensions, network, progress)
+        model, n_audio = try_audio(library, OnnxModel.on_patches(audio, "clap", every=every), progress)
+        if n_text != n_audio:
+            raise ModelError(
+                f"{audio.name} gives vectors of {n_audio:,} numbers, but {text.name} gives {n_text:,}. "
+                "Use two networks of one pair."
+            )
+        key = keep_network(library, model, n_audio, audio.name)
+        network.keep(Network(library.folder, key).folder)
+    name = free_name(library, model_name or audio.stem)
+    return add_representation(library, RepresentationSettings(EAR, vectors=key, label=audio.name), name, progress)
+
+
+def run_text_job(
+    library: Library, *, audio: str, text: str, tokenizer: str, progress: Progress, **options: Any
+) -> None:
+    """Run :func:`add_text` as a job."""
+    add_text(library, Path(audio), Path(text), Path(tokenizer), progress, **options)
 
 
 def run_ear_job(library: Library, *, path: str, progress: Progress, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""The command that adds a learned ear."""
+"""The commands that add a learned ear, and one that understands texts."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +7,7 @@ import typer
 
 from musicsim.cli import console
 from musicsim.extensions.embeddings.adding import add_ear as run_add_ear
+from musicsim.extensions.embeddings.adding import add_text as run_add_text
 from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
 
 
@@ -35,7 +36,7 @@ def add_ear(
     After Ctrl-C, run the same command to resume. Songs that are added later are described, too.
     """
     source = file.expanduser().absolute()
-    options: dict[str, Any] = {"front_end": front_end, "output": output, "every": every, "name": name, "use": use}
+    options: dict[str, Any] = {"front_end": front_end, "output": output, "every": every, "model_name": name, "use": use}
     try:
         with console.open_library(library) as lib, console.job_bar(lib, "ear", path=str(source), **options) as progress:
             names = [lib.models.get(model_id).name for model_id in run_add_ear(lib, source, progress, **options)]
@@ -45,3 +46,31 @@ def add_ear(
         console.emit({"models": names, "in_use": use})
     else:
         console.echo(f"{names[1]} was added{', and is now in use' if use else ''}. {names[0]} is the network alone.")
+
+
+def add_text(
+    audio: Annotated[Path, typer.Argument(help="ONNX file of the audio network.", metavar="AUDIO")],
+    text: Annotated[Path, typer.Argument(help="ONNX file of the text network.", metavar="TEXT")],
+    tokenizer: Annotated[Path, typer.Argument(help="File tokenizer.json of the text network.", metavar="TOKENIZER")],
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
+    every: Annotated[int, typer.Option(help="Use one of this many windows; 1 uses all, and takes longest.")] = 3,
+    name: Annotated[str, typer.Option(help="Name of the model; the name of the audio network by default.")] = "",
+) -> None:
+    """Describe all songs with an audio network, so that words without a match find songs by sound.
+
+    The model in use stays the same. After Ctrl-C, run the same command to resume. Songs that are added later are
+    described, too.
+    """
+    audio, text, tokenizer = (file.expanduser().absolute() for file in (audio, text, tokenizer))
+    paths = {"audio": str(audio), "text": str(text), "tokenizer": str(tokenizer)}
+    options: dict[str, Any] = {"every": every, "model_name": name}
+    try:
+        with console.open_library(library) as lib, console.job_bar(lib, "text", **paths, **options) as progress:
+            record = lib.models.get(run_add_text(lib, audio, text, tokenizer, progress, **options))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    if as_json:
+        console.emit({"model": record.name, "dimensions": record.n_dimensions})
+    else:
+        console.echo(f"{record.name} was added. Try: musicsim similar --words 'sounds like calm piano'")

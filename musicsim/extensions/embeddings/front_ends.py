@@ -1,7 +1,7 @@
 """Mel spectrograms that audio networks take as input, by name.
 
 All but `librosa` are the spectrograms that the networks of the same name were trained on. Frames are centered and
-zero-padded at the ends, except for `vggish`.
+zero-padded at the ends, except for `vggish` and `clap`.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,6 +29,8 @@ class FrontEnd:
     is_power: bool  # bands of the power spectrum, or of the magnitude
     is_centered: bool  # the first frame is centered on the first sample, or starts with it
     compress: Callable[[Float32Array], Float32Array]
+    n_frames: int | None = None
+    """Frames of a patch that is transformed alone: mirrored at its ends, and repeated if the sound is shorter."""
 
     def spectrogram(self, samples: Float32Array) -> Float32Array:
         """Return the mel spectrogram of samples at the sample rate, float32 (n_frames, n_bands)."""
@@ -40,16 +42,25 @@ class FrontEnd:
         An incomplete last patch is dropped; a sound shorter than one patch is padded with silence. If `every` is above
         1, the first patch is in the middle of the first `every` patches, because songs often begin quietly.
         """
-        samples = self._pad(samples)
-        length = (n_frames - 1) * self.hop + self.frame
-        samples = np.pad(samples, (0, max(0, length - len(samples))))
-        n_patches = (1 + (len(samples) - self.frame) // self.hop) // n_frames
+        if self.n_frames is None:
+            samples = self._pad(samples)
+            length, step = (n_frames - 1) * self.hop + self.frame, n_frames * self.hop
+            samples = np.pad(samples, (0, max(0, length - len(samples))))
+            n_patches = (1 + (len(samples) - self.frame) // self.hop) // n_frames
+        else:
+            length = step = (n_frames - 1) * self.hop
+            samples = np.tile(samples, max(1, length // max(1, len(samples))))
+            samples = np.pad(samples, (0, max(0, length - len(samples))))
+            n_patches = len(samples) // length
         first = min((every - 1) // 2, (n_patches - 1) // 2)
-        starts = np.arange(first, n_patches, every) * n_frames * self.hop
-        return np.stack([self._transform(samples[start : start + length]) for start in starts.tolist()])
+        starts = (np.arange(first, n_patches, every) * step).tolist()
+        patches = (samples[start : start + length] for start in starts)
+        return np.stack([self._transform(patch if self.n_frames is None else self._pad(patch)) for patch in patches])
 
     def _pad(self, samples: Float32Array) -> Float32Array:
         pad = self.frame // 2 if self.is_centered else 0
+        if self.n_frames is not None and len(samples) > pad:
+            return np.pad(samples, pad, mode="reflect")
         return np.pad(samples, (pad, max(pad, self.frame - pad - len(samples))))
 
     def _transform(self, samples: Float32Array) -> Float32Array:
@@ -111,6 +122,8 @@ FRONT_ENDS: Mapping[str, FrontEnd] = {
     "essentia": FrontEnd(16_000, 512, 512, 256, 96, (0, 8_000), False, True, False, _compress_musicnn),
     "vggish": FrontEnd(16_000, 400, 512, 160, 64, (125, 7_500), True, False, False, _compress_vggish),
     "librosa": FrontEnd(22_050, 2_048, 2_048, 512, 128, (0, 11_025), False, True, True, _to_decibels),
+    "clap": FrontEnd(48_000, 1_024, 1_024, 480, 64, (50, 14_000), False, True, True, _to_decibels, 1_001),
 }
 """Front ends by name. `essentia` is the input of Essentia's models for MusiCNN and EffNet; `librosa` uses the default
-settings of librosa.feature.melspectrogram, in dB without a limit below the loudest band."""
+settings of librosa.feature.melspectrogram, in dB without a limit below the loudest band. `clap` is the input of
+LAION's CLAP without fusion: windows of ten seconds ("rand_trunc" and "repeatpad" in transformers)."""

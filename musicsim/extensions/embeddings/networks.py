@@ -59,10 +59,14 @@ class Network:
         return VectorRows(self.folder / _ROWS, self.about.width)
 
 
-def keep_network(library: Library, model: OnnxModel, label: str, tags: tuple[str, ...], progress: Progress) -> str:
-    """Copy a network into a library after a trial run, and return its key; raises ModelError if it fails."""
+def try_audio(library: Library, model: OnnxModel, progress: Progress) -> tuple[OnnxModel, int]:
+    """Return a network with its hash, and the width of its output in a trial run; raises ModelError if it fails."""
     model = add_digest(model)
-    width = find_width(library, model, progress)
+    return model, find_width(library, model, progress)
+
+
+def keep_network(library: Library, model: OnnxModel, width: int, label: str, tags: tuple[str, ...] = ()) -> str:
+    """Copy a network into a library after a trial run, and return its key."""
     folder = library.folder / _FOLDER / model.key
     about = AboutNetwork(label[:120], model.front_end, model.output, model.every, model.digest, width, tags)
     if folder.is_dir():

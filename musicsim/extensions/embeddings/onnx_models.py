@@ -11,9 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -31,6 +29,7 @@ from musicsim.audio import SAMPLE_RATE
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.files import MAX_WIDE
 from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
+from musicsim.extensions.embeddings.sessions import find_output, open_session, shorten_error
 from musicsim.library.disk.archives import shorten_message
 from musicsim.library.library import Library
 from musicsim.library.processes.pools import LocalPool
@@ -128,12 +127,17 @@ def compute_vectors(library: Library, model: OnnxModel, progress: Progress) -> D
 
 def add_digest(model: OnnxModel) -> OnnxModel:
     """Return the model with the hash of its file; raises LibraryError if the file cannot be used."""
+    return replace(model, digest=hash_network(model.path))
+
+
+def hash_network(path: Path) -> str:
+    """Return the hash of an ONNX file; raises LibraryError if the file cannot be used."""
     try:
-        if not model.path.is_file() or not 0 < model.path.stat().st_size < _MAX_BYTES:
-            raise LibraryError(f"{model.path.name} is missing, empty or too large. Use an ONNX file smaller than 2 GB.")
-        return replace(model, digest=content_hash(model.path))
+        if not path.is_file() or not 0 < path.stat().st_size < _MAX_BYTES:
+            raise LibraryError(f"{path.name} is missing, empty or too large. Use an ONNX file smaller than 2 GB.")
+        return content_hash(path)
     except OSError as error:
-        raise LibraryError(f"{model.path.name}: this file cannot be read ({error.strerror or error}).") from error
+        raise LibraryError(f"{path.name}: this file cannot be read ({error.strerror or error}).") from error
 
 
 def append_vectors(
@@ -143,7 +147,7 @@ def append_vectors(
 
     `songs` maps hashes to paths. A failure is the song's hash, its error, and a sentence with the reason.
     """
-    limits = _limits(library, model)
+    limits = _limits(library, model.path)
     hash_of = {path: digest for digest, path in songs.items() if digest not in rows.row_of}
     n_done = len(songs) - len(hash_of)
     pool = LocalPool(library.settings["n_workers"])
@@ -159,16 +163,21 @@ def append_vectors(
             progress(f"running {model.path.name}", n_done, len(songs))
 
 
-def _limits(library: Library, model: OnnxModel) -> Limits:
-    n_mb = _TIMES_ITS_SIZE * model.path.stat().st_size >> 20
+def _limits(library: Library, path: Path) -> Limits:
+    n_mb = _TIMES_ITS_SIZE * path.stat().st_size >> 20
     return Limits(library.file_limits.seconds, library.file_limits.memory_mb + n_mb)
 
 
 def find_width(library: Library, model: OnnxModel, progress: Progress) -> int:
     """Run a model once in a worker; return the length of its vectors, or raise ModelError with a reason."""
+    return try_network(library, n_dimensions, model, progress)
+
+
+def try_network(library: Library, find: Callable[[Any], int], model: Any, progress: Progress) -> int:
+    """Call a function with a network, which has a `path`, in a worker; return its result, or raise ModelError."""
     outcome: Any = None
-    limits = _limits(library, model)
-    with closing(LocalPool(1).outcomes(n_dimensions, [model], limits=limits)) as items:
+    limits = _limits(library, model.path)
+    with closing(LocalPool(1).outcomes(find, [model], limits=limits)) as items:
         for item in items:
             progress(f"reading {model.path.name}", 0, 0)
             outcome = outcome if item is None else item[1]
@@ -291,32 +300,12 @@ class _Session:
     """A loaded model. Raises ModelError if the file cannot be loaded, or its input is not audio."""
 
     def __init__(self, model: OnnxModel) -> None:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise LibraryError(f"{model.path.name} needs onnxruntime. Run: pip install 'musicsim[onnx]'") from error
         self._model = model
-        data = model.path.read_bytes()
-        if content_hash(data) != model.digest:
-            raise ModelError(f"{model.path.name} changed during the run. Start again.")
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # there is one process per core
-        options.enable_cpu_mem_arena = False  # the arena would double memory use
-        options.log_severity_level = 4
-        try:
-            with tempfile.TemporaryDirectory(prefix="musicsim-") as empty_folder:
-                # an empty folder rules out external weights, which would not be part of the hash
-                options.add_session_config_entry("session.model_external_initializers_file_folder_path", empty_folder)
-                self._session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        except MemoryError:
-            raise
-        except Exception as error:
-            reason = f"it cannot be loaded ({_shorten(error)})"
-            raise self._error(f"{reason}. Use a single file that includes the weights") from error
+        self._session = open_session(model.path, model.digest)
         self._front_end = FRONT_ENDS.get(model.front_end)
         self._input, self._shape = self._find_input()
         self._inner = self._find_window()  # shape of one input without the batch
-        self._output = self._find_output()
+        self._output = find_output(self._session, model.output, model.path.name)
         fixed = self._shape[0] if len(self._shape) > 1 and isinstance(self._shape[0], int) else None
         n_at_once = _PATCHES_AT_ONCE if self._front_end else max(1, _SAMPLES_AT_ONCE // model.n_samples)
         self._batch, self._is_fixed = (fixed, True) if fixed else (1 if len(self._shape) == 1 else n_at_once, False)
@@ -338,10 +327,14 @@ class _Session:
     def _find_window(self) -> tuple[int, ...]:
         model, shape = self._model, self._shape
         if self._front_end is not None:
+            if len(shape) == 4 and shape[3] != 1:  # exports of CLAP leave the number of channels and bands open
+                usual_sizes = (1, None, self._front_end.n_bands)
+                open_sizes = zip(shape[1:], usual_sizes, strict=True)
+                shape = [shape[0], *(size if isinstance(size, int) else usual for size, usual in open_sizes)]
             sizes = [size for size in shape[1:] if size != 1]
             if len(shape) not in (3, 4) or len(sizes) != 2 or sizes[1] != self._front_end.n_bands:
-                raise self._input_error("tensor(float)", shape)
-            usual = round(_PATCH_S * model.sample_rate / self._front_end.hop)
+                raise self._input_error("tensor(float)", self._shape)
+            usual = self._front_end.n_frames or round(_PATCH_S * model.sample_rate / self._front_end.hop)
             return tuple(size if isinstance(size, int) else usual for size in shape[1:])
         is_mono = len(shape) < 3 or not isinstance(shape[1], int) or shape[1] == 1
         if not 1 <= len(shape) <= 3 or not is_mono:
@@ -362,17 +355,6 @@ class _Session:
         return self._error(
             f"its input is {kind} of shape {_format_shape(shape)}; it must be tensor(float) of shape {wanted}"
         )
-
-    def _find_output(self) -> str:
-        names, wanted = [one.name for one in self._session.get_outputs()], self._model.output
-        if wanted in names:
-            return wanted
-        if wanted or len(names) != 1:
-            problem = f"it has no output named {wanted!r}" if wanted else f"it has {len(names)} outputs"
-            raise self._error(
-                f"{problem}. Choose the output that contains the vector ({shorten_message(', '.join(names))})"
-            )
-        return names[0]
 
     def song_vector(self, samples: Float32Array) -> Float32Array:
         """Return the mean of the outputs for a song, float32 (d,)."""
@@ -400,7 +382,7 @@ class _Session:
         except Exception as error:
             sound_text = f"{self._model.window_s:g} s of audio at {self._model.sample_rate:,} Hz"
             sound_text = sound_text if self._front_end is None else f"an input of shape {_format_shape(samples.shape)}"
-            raise self._error(f"it fails on {sound_text} ({_shorten(error)})") from error
+            raise self._error(f"it fails on {sound_text} ({shorten_error(error)})") from error
         if not isinstance(output, np.ndarray) or output.dtype.kind != "f" or not 0 < output.ndim <= 3:
             raise self._output_error(output)
         if len(self._shape) == 1:
@@ -419,10 +401,6 @@ class _Session:
 
 
 _load = lru_cache(maxsize=1)(_Session)
-
-
-def _shorten(error: Exception) -> str:
-    return shorten_message(re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error)))
 
 
 def _format_shape(shape: Any) -> str:

@@ -39,7 +39,7 @@ _BACKUP = ArchiveKind(
     "backup",
     "backup.json",
     re.compile(
-        rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy)"
+        rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy|onnx|rows)"
         rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}"
     ),
     "; nothing was changed. Restore another backup.",

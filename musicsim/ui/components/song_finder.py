@@ -12,7 +12,7 @@ from musicsim._arrays import Int64Array
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import find_matching_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import parse_words
+from musicsim.explorer.snapshot.words import Words, parse_sound, parse_words
 from musicsim.library import Song
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import Key, read_event
@@ -54,14 +54,23 @@ def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] 
 
 
 def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list[Match]:
-    """Return a match if `text` is understood as words; if names also match, all of it must be understood."""
-    words = parse_words(snapshot, text)
-    if not words.parts or (names and (words.unknown or all(part.filters.artists for part in words.parts))):
-        return []
+    """Return a match if `text` is understood as words, and one by sound if an extension ranks songs by texts.
+
+    If names also match, all of the text must be understood.
+    """
+    words, sound = parse_words(snapshot, text), parse_sound(snapshot, text)
+    by_sound = [] if sound is None else [_words_match(sound, "songs ranked by sound")]
+    is_name = bool(names) and (words.unknown or all(part.filters.artists for part in words.parts))
+    if not words.parts or is_name or words == sound:
+        return by_sound
     sub = "songs that match these words"
     if words.unknown:
         sub += f"; not understood: {', '.join(words.unknown)}"
-    return [Match("words", clean(words.known), clean(" · ".join(part.words for part in words.parts)), clean(sub))]
+    return [_words_match(words, sub), *by_sound]
+
+
+def _words_match(words: Words, sub: str) -> Match:
+    return Match("words", clean(words.known), clean(" · ".join(part.words for part in words.parts)), clean(sub))
 
 
 def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:

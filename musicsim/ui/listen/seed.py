@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Int64Array
+from musicsim.errors import MusicsimError
 from musicsim.explorer.search.query import Example, sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
@@ -89,7 +90,10 @@ def pick_match(snapshot: Snapshot, kind: MatchKind, value: str) -> None:
         CHOSEN.set(None)
         EXAMPLE.set(None)
         PLAY_AT.set(0)
-        mark(ids_of_match(snapshot, kind, value))
+        try:
+            mark(ids_of_match(snapshot, kind, value))
+        except MusicsimError:  # the queue shows the error
+            MARKED.set(MARKED.default())
         return
     ids = ids_of_match(snapshot, kind, value)
     ids = ids[snapshot.rows_of(ids) >= 0]

@@ -80,7 +80,7 @@ def test_channels_that_hardly_vary_do_not_count():
 
 
 def test_joined_model_gives_sound_and_ear_equal_shares(tiny_library, tmp_path):
-    ear_id, joined_id = add(tiny_library, write_network(tmp_path / "net.onnx"), name="bands")
+    ear_id, joined_id = add(tiny_library, write_network(tmp_path / "net.onnx"), model_name="bands")
     joined = tiny_library.models.active()
     assert (joined.id, joined.name, joined.kind) == (joined_id, "Sound and bands", JOINED_KIND)
     n_sound = tiny_library.models.native().n_dimensions
@@ -193,9 +193,9 @@ def test_song_without_vector_is_not_tried_again(tiny_library, own_music, tmp_pat
 
 def test_joined_model_is_refitted_after_its_sources(tiny_library, tmp_path):
     path = write_network(tmp_path / "net.onnx")
-    _, joined_id = add(tiny_library, path, name="bands")
+    _, joined_id = add(tiny_library, path, model_name="bands")
     tiny_library.models.delete(tiny_library.models.find("bands").id)
-    add(tiny_library, path, name="bands", use=False)
+    add(tiny_library, path, model_name="bands", use=False)
     joined = tiny_library.models.get(joined_id)
     assert stale_reason(tiny_library, joined) == "these models have been replaced since it was fitted: bands"
     refresh(tiny_library)
@@ -220,8 +220,8 @@ def test_invalid_networks_leave_nothing(tiny_library, tmp_path, shape, options, 
 def test_command_adds_ear_and_search_uses_it(tiny_library, tmp_path):
     path = write_network(tmp_path / "net.onnx")
     folder = tiny_library.folder
-    out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--every", 1, library=folder)
-    assert "Sound and net was added, and is now in use." in out
+    out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--every", 1, "--name", "Bands", library=folder)
+    assert "Sound and Bands was added, and is now in use." in out
     assert [job.state for job in tiny_library.jobs.recent()] == ["done"]
     assert json.loads(run("similar", 1, "-k", 2, "--json", library=folder)[0])
     _, problem = run("models", "add-ear", path, "--front-end", "other", library=folder, expect=2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from musicsim.extensions.embeddings.ear_tags import find_shared_tags
-from musicsim.extensions.embeddings.networks import Network, keep_network
+from musicsim.extensions.embeddings.networks import Network, keep_network, try_audio
 from musicsim.extensions.embeddings.onnx_models import OnnxModel
 from tests.extensions.embeddings.test_ear import write_network
 from tests.learning import hush
@@ -17,7 +17,7 @@ N_COLUMNS = 192  # of the network in test_ear
 def network(tiny_library, tmp_path):
     """A network whose last columns are tags, with predictions of about .5 for all songs."""
     model = OnnxModel.on_patches(write_network(tmp_path / "net.onnx"), "musicnn")
-    return Network(tiny_library.folder, keep_network(tiny_library, model, "net", TAGS, hush))
+    return Network(tiny_library.folder, keep_network(tiny_library, *try_audio(tiny_library, model, hush), "net", TAGS))
 
 
 def keep(network, hashes, probabilities):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
+from tests.extensions.embeddings.text_files import RATE, WINDOW, clap_input, repeat_and_pad
 
 _RNG = np.random.default_rng(0)
 SOUND = (0.1 * _RNG.standard_normal(16_000 * 8)).astype(np.float32)
@@ -36,7 +37,28 @@ def test_vggish_equals_its_definition():
     assert actual.shape == (1 + (len(SOUND) - 400) // 160, 64)
 
 
-@pytest.mark.parametrize("name", list(FRONT_ENDS))
+def test_clap_windows_equal_librosa():
+    sound = (0.1 * np.random.default_rng(1).standard_normal(25 * RATE)).astype(np.float32)
+    patches = FRONT_ENDS["clap"].patches(sound, 1001)
+    assert patches.shape == (2, 1001, 64)  # the incomplete third one is dropped
+    for number, patch in enumerate(patches):
+        expected = clap_input(sound[number * WINDOW : (number + 1) * WINDOW])
+        np.testing.assert_allclose(patch, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("seconds", [4, 6])
+def test_clap_repeats_short_sound(seconds):
+    sound = (0.1 * np.random.default_rng(1).standard_normal(seconds * RATE)).astype(np.float32)
+    (patch,) = FRONT_ENDS["clap"].patches(sound, 1001, 3)
+    np.testing.assert_allclose(patch, clap_input(repeat_and_pad(sound)), atol=1e-3)
+
+
+def test_clap_of_nothing_is_silence():
+    (patch,) = FRONT_ENDS["clap"].patches(SOUND[:0], 1001)
+    np.testing.assert_allclose(patch, -100, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in FRONT_ENDS if name != "clap"])
 @pytest.mark.parametrize("every", [1, 3])
 def test_patches_are_parts_of_spectrogram(name, every):
     front_end = FRONT_ENDS[name]
