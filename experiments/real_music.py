@@ -7,8 +7,8 @@ independent of mastering, which a package may have in common. Skew is that of th
 by mutual proximity over the nearest third; "all" is over all pieces, as in the app before it had Sound.
 
 "Sound" is fitted on the pieces of a set only. The constants that ship with the program were learned from the 312
-pieces, so the row with them is not an evaluation. Intervals and leads are of 95 %, over the composers. There are few
-composers, so intervals are wide, and two of them can decide a score.
+pieces, so the row with them is not an evaluation. Leads are paired. Intervals (95 %) are over the composers. There are
+few composers, so intervals are wide, and two of them can decide a score.
 
 - Peers, on every set: Sound, Sound joined with MusiCNN in equal shares, and other programs. Leads are over Sound.
   "MusiCNN as AudioMuse-AI" is the mean of the layer before the tags, with plain cosine distances; "pooled channels" is

@@ -8,7 +8,7 @@ from experiments.support.pieces import MEASURES, Pieces, Scores
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import bootstrap_pairs
 
-__all__ = ["score_row"]
+__all__ = ["paired_interval", "score_row"]
 
 
 def score_row(what: str, of: Scores, reference: Scores, pieces: Pieces, seed: int) -> dict[str, Any]:
@@ -21,17 +21,18 @@ def score_row(what: str, of: Scores, reference: Scores, pieces: Pieces, seed: in
     for measure in MEASURES:
         row[measure] = of.mean(measure)
         ours, others = of.by_query[measure], reference.by_query[measure]
-        if bounds := _bounds(ours, np.zeros(len(ours)), pieces, measure, seed):
+        if bounds := paired_interval(ours, np.zeros(len(ours)), pieces, measure, seed):
             row[f"{measure} interval"] = f"{bounds[1]:.3f} to {bounds[2]:.3f}"
-        if of is not reference and (bounds := _bounds(ours, others, pieces, measure, seed)):
+        if of is not reference and (bounds := paired_interval(ours, others, pieces, measure, seed)):
             mean, low, high = bounds
             row[f"lead {measure}"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
     return row | {"skew": of.skew}
 
 
-def _bounds(
+def paired_interval(
     a: Float64Array, b: Float64Array, pieces: Pieces, measure: str, seed: int
 ) -> tuple[float, float, float] | None:
+    """Return the mean of ``a - b`` over the pieces with scores and its interval; None for fewer than two composers."""
     groups = pieces.packages if measure == "package" else pieces.composers
     if len(np.unique(groups[np.isfinite(a - b)])) < 2:
         return None
