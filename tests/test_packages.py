@@ -35,7 +35,7 @@ TOOLS = {
     "pytest-timeout": "the option timeout",
 }
 BROUGHT_BY = {"faiss": "faiss-cpu"}  # if it is not installed, as in tests
-ELSEWHERE = {"metric_learn"}  # in a separate environment: make rivals
+ELSEWHERE = {"metric_learn", "mteb", "datasets"}  # in separate environments: make rivals, experiments.maeb
 
 
 @cache

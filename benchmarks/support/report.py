@@ -56,15 +56,17 @@ class Settings:
     shared data.
 
     The other fields are for scripts that take them. `library` is the folder of a library to measure instead of the
-    script's own. `music` is a folder of music, `labels` a table of its labels, `cache` a folder for results of earlier
-    runs. `processes` is the number of serving processes. With `resume`, finished parts are stored, and stored parts are
-    not measured again (:func:`benchmarks.support.parts.kept_parts`).
+    script's own. `music` is a folder of music, and `sets` are several. `labels` is a table of the music's labels,
+    `cache` a folder for results of earlier runs. `processes` is the number of serving processes. With `resume`,
+    finished parts are stored, and stored parts are not measured again
+    (:func:`benchmarks.support.parts.kept_parts`).
     """
 
     seed: int = 0
     full: bool = False
     library: Path | None = None
     music: Path | None = None
+    sets: tuple[Path, ...] = ()
     labels: Path | None = None
     resume: bool = False
     cache: Path | None = None
@@ -142,6 +144,7 @@ def main(
     rivals: Iterable[str] = (),
     takes_library: bool = False,
     takes_music: bool = False,
+    takes_sets: bool = False,
     has_parts: bool = False,
     takes_processes: bool = False,
     arguments: Sequence[str] | None = None,
@@ -160,6 +163,8 @@ def main(
         Whether there is an option ``--library PATH``.
     takes_music : bool
         Whether there are options ``--music PATH``, ``--labels PATH`` and ``--cache PATH``.
+    takes_sets : bool
+        The same, but ``--music PATH`` can be given several times, for `sets` instead of `music`.
     has_parts : bool
         Whether there is an option ``--resume``.
     takes_processes : bool
@@ -175,6 +180,12 @@ def main(
         parser.add_argument("--library", type=Path, metavar="PATH", help="a library instead of the demo")
     if takes_music:
         parser.add_argument("--music", type=Path, metavar="PATH", help="a folder of music")
+    if takes_sets:
+        parser.add_argument(
+            "--music", type=Path, metavar="PATH", action="append", default=[], dest="sets",
+            help="a folder of music; give it again for another one",
+        )  # fmt: skip
+    if takes_music or takes_sets:
         parser.add_argument("--labels", type=Path, metavar="PATH", help="a CSV of what is in it")
         parser.add_argument("--cache", type=Path, metavar="PATH", help="a folder to keep what was computed")
     if has_parts:
@@ -185,6 +196,8 @@ def main(
         )
     given = vars(parser.parse_args(arguments))
     as_json = given.pop("json")
+    if takes_sets:
+        given["sets"] = tuple(given["sets"])
     settings = Settings(**given)
     shared = shared_data()
     settings.inputs.update({part: digest(shared / part) if shared else "absent" for part in data})

@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.support.report import Progress, Settings
 from experiments.support.pieces import MEASURES, Pieces, Scores, euclidean, scores, with_proximity
+from experiments.support.score_rows import paired_interval
 from musicsim._arrays import BoolArray, Float64Array
-from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.metric import GMML, MLR, WCCN, MultipleKernelMLR
 from musicsim.relevance import Relevance
@@ -56,7 +56,7 @@ def nested_rows(found: dict[str, Scores], reference: str, pieces: Pieces, settin
     chosen = []
     for is_out in halves(pieces, 40, settings.seed):
         here = np.flatnonzero(~is_out)
-        best = max(found, key=lambda name: sum(found[name].mean(m, here) for m in _CHOSEN_BY))
+        best = max(found, key=lambda name: np.nansum([found[name].mean(m, here) for m in _CHOSEN_BY]))
         chosen.append(best)
         gains.append(gains_of(found[best], found[reference], is_out))
     what = f"the row that is best on the other half, most often {max(chosen, key=chosen.count)}"
@@ -81,12 +81,13 @@ def gain_row(part: str, what: str, splits: list[Gains], pieces: Pieces, seed: in
         values = np.array([of.by_query[measure] for of in splits])
         means = np.array([np.nanmean(split) for split in values if np.isfinite(split).any()])
         asked = np.isfinite(values).any(axis=0)
-        gain = np.nanmean(values[:, asked], axis=0)
-        groups = (pieces.packages if measure == "package" else pieces.composers)[asked].tolist()
-        mean, low, high = bootstrap_pairs(gain, np.zeros(len(gain)), groups, random_state=seed)
-        row[f"lead {measure}"] = (
-            f"{mean:+.3f} ({low:+.3f} to {high:+.3f}), sd {means.std():.3f}, worst {means.min():+.3f}"
-        )
+        gain = np.full(len(pieces), np.nan)
+        gain[asked] = np.nanmean(values[:, asked], axis=0)
+        if interval := paired_interval(gain, np.zeros(len(gain)), pieces, measure, seed):
+            mean, low, high = interval
+            row[f"lead {measure}"] = (
+                f"{mean:+.3f} ({low:+.3f} to {high:+.3f}), sd {means.std():.3f}, worst {means.min():+.3f}"
+            )
     return row | {"skew": float(np.mean([of.skew for of in splits]))}
 
 

@@ -15,6 +15,8 @@ from benchmarks.support.report import Settings, Skipped
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import hubness
 from musicsim.library import Library, Song
+from musicsim.library.stores.files import absolute
+from musicsim.library.tags.artists import fold_name
 from musicsim.search import MutualProximity
 
 __all__ = [
@@ -34,6 +36,7 @@ MEASURES = ("P@1", "P@5", "package", "within")
 MIN_PIECES = 5
 """Of a composer whose pieces are queries."""
 _NEIGHBOURS = 10
+_MIN_TAGGED_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,11 @@ class Pieces:
         """Return the pieces of composers with five or more."""
         counts = Counter(self.composers.tolist())
         return np.flatnonzero([bool(name) and counts[name] >= MIN_PIECES for name in self.composers])
+
+    @property
+    def n_composers(self) -> int:
+        """Return the number of composers with queries."""
+        return len(np.unique(self.composers[self.queries]))
 
 
 @contextmanager
@@ -130,11 +138,16 @@ def labelled(library: Library, table: Path) -> Pieces:
 
 
 def tagged(library: Library, music: Path) -> Pieces:
-    """Return all songs: the artist tag in lower case is the composer, and the first folder in `music` the package."""
-    songs = sorted(library.songs(), key=lambda song: song.content_hash)
+    """Return the songs of 30 s and more; in games, shorter files are fanfares and noises.
+
+    The folded artist tag is the composer, and the first folder in `music` is the package.
+    """
+    songs = [song for song in library.songs() if song.duration_s >= _MIN_TAGGED_S]
+    songs.sort(key=lambda song: song.content_hash)
+    music = absolute(music)
     return Pieces(
         tuple(songs),
-        np.array([(song.artist or "").lower().strip() for song in songs]),
+        np.array([fold_name(song.artist or "") for song in songs]),
         np.array([song.path.relative_to(music).parts[0] for song in songs]),
     )
 

@@ -1,10 +1,12 @@
-"""Rivals that compare pieces: statistics, single Gaussians, block-level features, bliss; for experiments.real_music."""
+"""Rivals that compare pieces: statistics, Gaussians, block-level features, bliss, Musly; for experiments.real_music."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.support.report import Progress, version
 from benchmarks.support.rival import RivalError, RivalProcess
@@ -16,13 +18,17 @@ from musicsim.audio.errors import AudioError
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["Bliss", "rival_distances"]
+__all__ = ["Bliss", "Musly", "bliss_distances", "musly_distances", "rival_distances"]
 
 _N_MFCC = 13
 _SAVED_EVERY = 25  # files
+_MUSLY_RATE = 22_050  # Hz
 
-Describe = Callable[[str], Float32Array | None]
+Numbers: TypeAlias = npt.NDArray[Any]
+Describe = Callable[[str], Numbers | None]
 """The numbers of a file; None where it cannot be read."""
+Found = tuple[Float64Array | None, str]
+"""Distances (n, n) and a remark, or None and the reason if the rival is not available."""
 
 
 def rival_distances(
@@ -40,12 +46,33 @@ def rival_distances(
         yield name, D, ""
     blocks = _of_files(pieces, folder / "blocks.npz", _blocks_of, progress)
     yield "block-level features", *_distances(blocks, joined_distances)
-    if not version("bliss-audio"):
-        yield "bliss", None, "bliss-audio is not installed (pip install 'musicsim[bench]')"
-        return
-    with _bliss() as describe:
-        found = _of_files(pieces, folder / "bliss.npz", describe, progress)
-    yield "bliss", *_distances(found, euclidean)
+    yield "bliss", *bliss_distances(pieces, folder, progress)
+
+
+def bliss_distances(pieces: Pieces, folder: Path, progress: Progress) -> Found:
+    """Return the distances of bliss, from numbers that are cached in `folder`."""
+    if absent := _absence("bliss-audio"):
+        return None, absent
+    with ExitStack() as held:
+        found = _of_files(pieces, folder / "bliss.npz", _in_process(Bliss, held), progress)
+    return _distances(found, euclidean)
+
+
+def musly_distances(pieces: Pieces, folder: Path, progress: Progress) -> Found:
+    """Return the distances of Musly, which adjusts them by its own mutual proximity; its tracks are cached."""
+    if absent := _absence("pymusly"):
+        return None, absent
+    with ExitStack() as held:
+        found = _of_files(pieces, folder / "musly.npz", _in_process(Musly, held), progress)
+    try:
+        with RivalProcess(Musly) as musly:
+            return _distances(found, lambda tracks: musly.call("distances", tracks).value)
+    except RivalError as error:
+        return None, str(error)
+
+
+def _absence(package: str) -> str:
+    return "" if version(package) else f"{package} is not installed (pip install 'musicsim[bench]')"
 
 
 def _statistics(library: Library, pieces: Pieces) -> Float64Array:
@@ -86,13 +113,13 @@ def _gaussian_divergences(library: Library, pieces: Pieces) -> dict[str, Float64
 # --- rivals that read the files -------------------------------------------------------------------
 
 
-def _of_files(pieces: Pieces, target: Path, describe: Describe, progress: Progress) -> list[Float32Array | None]:
+def _of_files(pieces: Pieces, target: Path, describe: Describe, progress: Progress) -> list[Numbers | None]:
     """Return the numbers of each piece's file, from the cache of an earlier run if possible."""
-    known: dict[str, Float32Array] = {}
+    known: dict[str, Numbers] = {}
     if target.is_file():
         with np.load(target) as kept:
             known = {name: kept[name] for name in kept.files}
-    rows: list[Float32Array | None] = []
+    rows: list[Numbers | None] = []
     for number, song in enumerate(pieces.songs, start=1):
         found = known.get(song.content_hash)
         is_new = found is None
@@ -106,9 +133,7 @@ def _of_files(pieces: Pieces, target: Path, describe: Describe, progress: Progre
     return rows
 
 
-def _distances(
-    rows: list[Float32Array | None], distances: Callable[[Float32Array], Float64Array]
-) -> tuple[Float64Array | None, str]:
+def _distances(rows: list[Numbers | None], distances: Callable[[Numbers], Float64Array]) -> Found:
     """Return the distances of the files that were read; all others are far from every piece."""
     read = [row for row in rows if row is not None]
     if not read:
@@ -134,24 +159,44 @@ class Bliss:
 
         self._song = bliss_audio.Song
 
-    def analyse(self, path: str) -> list[float]:
+    def analyse(self, path: str) -> Float32Array:
         """Return about twenty numbers from -1 to 1."""
-        return [float(value) for value in self._song(path).analysis]
+        return np.array(self._song(path).analysis, dtype=np.float32)
 
 
-@contextmanager
-def _bliss() -> Iterator[Describe]:
-    """Yield a function that runs bliss in a separate process, with a new one after a file that crashes it."""
-    with ExitStack() as held:
-        running: list[RivalProcess] = []
+class Musly:
+    """Rival that computes a track of a file, and distances between tracks."""
 
-        def describe(path: str) -> Float32Array | None:
-            try:
-                if not running:
-                    running.append(held.enter_context(RivalProcess(Bliss)))
-                return np.array(running[0].call("analyse", path).value, dtype=np.float32)
-            except RivalError:
-                running.clear()
-                return None
+    def __init__(self) -> None:
+        import pymusly
 
-        yield describe
+        self._jukebox = pymusly.MuslyJukebox("timbre")
+
+    def analyse(self, path: str) -> npt.NDArray[np.uint8]:
+        """Return the serialized track of the whole file, decoded by us, because Musly's wheel has no decoder."""
+        track = self._jukebox.track_from_audiodata(load(path, sr=_MUSLY_RATE))
+        return np.frombuffer(self._jukebox.serialize_track(track), dtype=np.uint8)
+
+    def distances(self, tracks: npt.NDArray[np.uint8]) -> Float64Array:
+        """Return the distances between serialized tracks (n, size), normalized by all of them, (n, n)."""
+        restored = [self._jukebox.deserialize_track(track.tobytes()) for track in tracks]
+        self._jukebox.set_style(restored)
+        pairs = list(zip(self._jukebox.add_tracks(restored), restored, strict=True))
+        return np.array([self._jukebox.compute_similarity(pair, pairs) for pair in pairs], dtype=np.float64)
+
+
+def _in_process(make: type, held: ExitStack) -> Describe:
+    """Return a function that runs a rival in a separate process, with a new one after a file that crashes it."""
+    running: list[RivalProcess] = []
+
+    def describe(path: str) -> Numbers | None:
+        try:
+            if not running:
+                running.append(held.enter_context(RivalProcess(make)))
+            numbers: Numbers = running[0].call("analyse", path).value
+            return numbers
+        except RivalError:
+            running.clear()
+            return None
+
+    return describe

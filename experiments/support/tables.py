@@ -315,7 +315,7 @@ def _lead(text: str) -> str:
     return _pointed(text.partition(", sd")[0])
 
 
-@_table("real_music: learned", "real_music")
+@_table("real_learning: learned")
 def _real_learned(rows: list[Row]) -> Lines:
     metrics = {
         "whitening (WCCN), g = .3": "WCCN, g = 0.3", "whitening (WCCN), g = .9": "WCCN, g = 0.9",
@@ -330,7 +330,7 @@ def _real_learned(rows: list[Row]) -> Lines:
         yield said, *(_lead(row["lead P@1"]) if row else "" for row in of)
 
 
-@_table("real_music: small", "real_music")
+@_table("real_learning: small")
 def _real_small(rows: list[Row]) -> Lines:
     labels = {"folders only": "with folders", "artists only": "with artists", "nothing": "with neither"}
     small = [row for row in rows if row["part"] == "small libraries"]
@@ -403,7 +403,7 @@ _PIECES = {
     "one Gaussian, symmetrised KL": "one Gaussian, symmetrized Kullback-Leibler",
     "one Gaussian, Jensen-Shannon (Musly)": "one Gaussian, Jensen-Shannon (Musly)",
     "block-level features": "block-level features (Seyerlehner)",
-    "bliss (310 of 311 files read)": "bliss (which can read 310 of the recordings)",
+    "bliss": "bliss",
     "timbre alone, no slopes, no curvatures": "timbre without slopes and curvatures",
     "Sound, timbre alone, all": "timbre with moments of all songs",
     "Sound, timbre alone": "timbre (*Sound* before fluctuation was added)",
@@ -419,8 +419,33 @@ def _real_music(rows: list[Row]) -> Lines:
     measures = {"P@1": "P@1", "P@5": "P@5", "package": "same package at rank 1", "within": "within"}
     yield "", *measures.values(), "skewness of the ten-occurrence", "lead in P@1 over the first row"
     for name, said in _PIECES.items():
-        row = _one(rows, part="models", what=name)
-        yield (said, *(_share(row[m]) for m in measures), _share(row["skew"]), _pointed(row.get("lead P@1", "")))
+        row, remark = _one(rows, part="models", what=name), ""
+        if not row:  # the name ends with the number of files that were read
+            row = next(row for row in rows if re.fullmatch(rf"{name} \(.* read\)", row["what"]))
+            remark = row["what"].removeprefix(name)
+        yield (
+            said + remark,
+            *(_share(row[m]) for m in measures),
+            _share(row["skew"]),
+            _pointed(row.get("lead P@1", "")),
+        )
+
+
+@_table("real_music: peers", "real_music")
+def _real_peers(rows: list[Row]) -> Lines:
+    measures = {"P@1": "P@1", "P@5": "P@5", "package": "same package at rank 1", "within": "within"}
+    yield "set", "", *measures.values(), "skewness", "lead in P@1 over Sound", "lead in P@5 over Sound"
+    peers = [row for row in rows if row["part"] == "peers" and "P@1" in row]
+    if not peers:
+        yield "not measured yet", *[""] * (len(measures) + 4)
+    for row in peers:
+        cells = (_with_interval(_share(row[m], 3), row.get(f"{m} interval")) for m in measures)
+        leads = (_pointed(row.get(f"lead {m}", "")) for m in ("P@1", "P@5"))
+        yield row["set"].removeprefix("set "), row["what"], *cells, _share(row["skew"]), *leads
+
+
+def _with_interval(value: str, interval: str | None) -> str:
+    return f"{value} ({_pointed(interval)})" if interval else value
 
 
 _DEMO = {

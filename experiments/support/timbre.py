@@ -18,7 +18,7 @@ from musicsim.explorer.refresh.fitting import RepresentationSettings, fit_sound,
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.library import Library, Song
 
-__all__ = ["ablations", "app_models", "constants_of", "model_vectors"]
+__all__ = ["ablations", "app_models", "constants_of", "model_vectors", "sound_vectors"]
 
 _OTHERS = ("histogram", "tfidf", "gmm", "harmony", "rhythm")
 
@@ -46,6 +46,13 @@ def model_vectors(library: Library, pieces: Pieces, model_id: str) -> Float64Arr
     stored = library.vectors(model_id)
     row_of = {song_id: row for row, song_id in enumerate(stored.song_ids.tolist())}
     return np.asarray(stored.X[[row_of[song.id] for song in pieces.songs]], dtype=np.float64)
+
+
+def sound_vectors(library: Library, pieces: Pieces) -> Float64Array:
+    """Return the vectors of the pieces under the model Sound."""
+    record = library.models.native()
+    assert record is not None
+    return model_vectors(library, pieces, record.id)
 
 
 def app_models(library: Library, pieces: Pieces, *, others: bool) -> Iterator[tuple[str, Float64Array]]:

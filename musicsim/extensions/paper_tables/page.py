@@ -61,7 +61,7 @@ def _short_run(library: Library, name: str) -> None:
     st.button(
         "Start the short run", icon=":material/science:", key="evaluate_run",
         on_click=start_job, args=(library, "experiment"), kwargs={"name": name},
-        help="Takes seconds to about 20 minutes on two cores (real_music: an hour). The result stays on this machine.",
+        help="Takes seconds to 20 minutes on two cores (real_learning: an hour). The result stays on this machine.",
     )  # fmt: skip
     job = jobs.current(library)
     if job is not None and job.kind == "experiment":

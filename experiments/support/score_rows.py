@@ -1,0 +1,39 @@
+"""Rows of a table of rankings: measures with intervals over composers, and differences to one of the rankings."""
+
+from typing import Any
+
+import numpy as np
+
+from experiments.support.pieces import MEASURES, Pieces, Scores
+from musicsim._arrays import Float64Array
+from musicsim.evaluation import bootstrap_pairs
+
+__all__ = ["paired_interval", "score_row"]
+
+
+def score_row(what: str, of: Scores, reference: Scores, pieces: Pieces, seed: int) -> dict[str, Any]:
+    """Return the measures and the skew of a ranking, with 95 % intervals, and the leads over the reference.
+
+    Composers are resampled, but packages for the measure of packages. A lead is paired: it is the mean difference of
+    the same queries. Intervals are omitted where fewer than two composers have queries.
+    """
+    row: dict[str, Any] = {"what": what}
+    for measure in MEASURES:
+        row[measure] = of.mean(measure)
+        ours, others = of.by_query[measure], reference.by_query[measure]
+        if bounds := paired_interval(ours, np.zeros(len(ours)), pieces, measure, seed):
+            row[f"{measure} interval"] = f"{bounds[1]:.3f} to {bounds[2]:.3f}"
+        if of is not reference and (bounds := paired_interval(ours, others, pieces, measure, seed)):
+            mean, low, high = bounds
+            row[f"lead {measure}"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+    return row | {"skew": of.skew}
+
+
+def paired_interval(
+    a: Float64Array, b: Float64Array, pieces: Pieces, measure: str, seed: int
+) -> tuple[float, float, float] | None:
+    """Return the mean of ``a - b`` over the pieces with scores and its interval; None for fewer than two composers."""
+    groups = pieces.packages if measure == "package" else pieces.composers
+    if len(np.unique(groups[np.isfinite(a - b)])) < 2:
+        return None
+    return bootstrap_pairs(a, b, groups.tolist(), random_state=seed)
