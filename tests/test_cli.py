@@ -85,6 +85,14 @@ def test_playlist_is_written_as_relative_m3u8(library, tmp_path):
     assert [s["song"]["id"] for s in again["songs"]] == [s["song"]["id"] for s in steps["songs"]]
 
 
+def test_generated_playlist_is_saved_in_library(tiny_library):
+    for n in (4, 3):  # the second one replaces the first one
+        out, _ = run("playlist", "-n", n, "--save", "Late night", "--json", library=tiny_library.folder)
+    ids = [step["song"]["id"] for step in json.loads(out)["songs"]]
+    (saved,) = (playlist for playlist in tiny_library.playlists() if playlist.name == "Late night")
+    assert list(saved.song_ids) == ids
+
+
 def test_prints_tables_without_json_option(library):
     out, _ = run("list", "--search", "noise 2", library=library)
     assert "Song noise 2" in out

@@ -33,7 +33,8 @@ def _name_value(name: str, annotation: Any) -> str:
         return _OF_TYPES[element]
     if issubclass(element, Enum):
         return "|".join(choice.value for choice in element)
-    return name.removeprefix("no_").removesuffix("s").upper()
+    singular = name if name.endswith("ss") else name.removesuffix("s")
+    return singular.removeprefix("no_").upper()
 
 
 def _strip(annotation: Any) -> Any:

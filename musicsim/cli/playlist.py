@@ -22,6 +22,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import FORMATS, find_ending, missing
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _MAX_NAMED = 20
 _OUTPUTS = "musicsim.cli.playlist.outputs"  # key in the context of a command
@@ -69,6 +70,9 @@ def playlist(
     as_json: JsonOption = False,
     export: ExportOption = None,
     relative: RelativeOption = False,
+    save: Annotated[
+        str | None, typer.Option(help="Save the playlist in the library under this name; replaces one with this name.")
+    ] = None,
     model: ModelOption = None,
 ) -> None:
     if export:
@@ -78,6 +82,8 @@ def playlist(
         generated = Walk(snapshot_under(lib, model)).generate(request, seed)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
+        if save:
+            lib.add_playlists([(save, None, [song.id for song in generated.songs])], source=OWN_PLAYLISTS)
     if export:
         notes += export_playlist(generated.songs, export, is_relative=relative)
     files = {"file": export, **{output.name: output.target for output in outputs}}

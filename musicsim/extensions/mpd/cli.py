@@ -37,7 +37,8 @@ def queue(
     """
     with _open(library, request, saved, model) as (chosen, mpd):
         unknown = mpd.queue(chosen.songs, replace=replace, play=play)
-    _report("queued", chosen, unknown, as_json=as_json)
+        notes = _notes(chosen, mpd, unknown)
+    _report("queued", chosen.songs, unknown, notes, as_json=as_json)
 
 
 @group.command()
@@ -57,7 +58,8 @@ def save(
     """
     with _open(library, request, saved, model) as (chosen, mpd):
         unknown = mpd.save(name, chosen.songs, replace=replace)
-    _report(f"saved as “{name}”", chosen, unknown, as_json=as_json)
+        notes = _notes(chosen, mpd, unknown)
+    _report(f"saved as “{name}”", chosen.songs, unknown, notes, as_json=as_json)
 
 
 @contextmanager
@@ -70,12 +72,19 @@ def _open(
             yield chosen, mpd
 
 
-def _report(action: str, chosen: PlaylistSongs, unknown: Sequence[Song], *, as_json: bool) -> None:
-    ids, notes = {song.id for song in unknown}, list(chosen.notes)
-    sent = [song for song in chosen.songs if song.id not in ids]
+def _notes(chosen: PlaylistSongs, mpd: Mpd, unknown: Sequence[Song]) -> list[str]:
+    is_early = bool(unknown) and mpd.is_updating()
+    return [*chosen.notes, *(["MPD is updating its database. Try again when it has finished."] if is_early else [])]
+
+
+def _report(
+    action: str, songs: Sequence[Song], unknown: Sequence[Song], notes: Sequence[str], *, as_json: bool
+) -> None:
+    ids = {song.id for song in unknown}
+    sent = [song for song in songs if song.id not in ids]
     if as_json:
-        songs, lacking = (list(map(console.song_json, part)) for part in (sent, unknown))
-        console.emit({"songs": songs, "unknown": lacking, "notes": notes})
+        known, lacking = (list(map(console.song_json, part)) for part in (sent, unknown))
+        console.emit({"songs": known, "unknown": lacking, "notes": notes})
     else:
         console.echo("\n".join([f"{count(len(sent), 'song')} {action} in MPD.", *notes]))
         for song in unknown:

@@ -248,9 +248,16 @@ class Mpd:
         known = self.find_known(songs)
         if not known:
             advice = "Update MPD's database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine."
+            if self.is_updating():
+                advice = "It is updating its database. Try again when it has finished."
             raise ServerError(f"MPD at {self.address} has none of these songs. {advice}")
         ids = {song.id for song, _ in known}
         return [name for _, name in known], [song for song in songs if song.id not in ids]
+
+    def is_updating(self) -> bool:
+        """Return whether MPD is reading its music folder, so that it may not have all songs yet."""
+        with self._translate_errors():
+            return "updating_db" in self._client.status()
 
     def queue(self, songs: Sequence[Song], *, replace: bool = False, play: bool = False) -> list[Song]:
         """Append songs to the queue, or replace it; `play` starts the first one. Return the songs not in MPD."""

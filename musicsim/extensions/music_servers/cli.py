@@ -1,6 +1,7 @@
 """Commands for music servers: connect and sync servers, and write playlists to them."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -38,9 +39,13 @@ group = typer.Typer(no_args_is_help=True)
 
 @contextmanager
 def _open(names: list[str] | None, library: Path | None) -> Iterator[tuple[Library, list[Connection]]]:
+    """Open a library with its connections to servers, by default all; raises ServerError if there are none."""
     with console.open_library(library) as lib:
         known = Connections(lib)
-        yield lib, [known.get(name) for name in names] if names else known.all()
+        connections = [known.get(name) for name in names] if names else known.all()
+        if not connections:
+            raise ServerError(f"{lib.folder}: no music server is connected. Connect one with `musicsim server add`.")
+        yield lib, connections
 
 
 def add(
@@ -71,7 +76,7 @@ def add(
         connection = Connection(name, address, user, secret, sends, listening)  # type: ignore[arg-type]
         Subsonic(connection).ping()
         Connections(lib).put(connection)
-    _report({"server": name}, f"{name} is connected. Read its songs with `musicsim server sync`.", as_json=as_json)
+    _report({"server": name}, f"{name} is connected. Sync its songs with {_command('sync', library)}.", as_json=as_json)
 
 
 def sync(
@@ -114,10 +119,10 @@ def sync(
 def list_servers(library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
     """List the servers, how many songs they have, how many are matched, and the playlists written to them."""
     rows: list[dict[str, Any]] = []
-    with _open(None, library) as (lib, connections):
+    with console.open_library(library) as lib:
         songs = ServerSongs(lib)
         counts = songs.counts()
-        for c in connections:
+        for c in Connections(lib).all():
             kinds = {name: "saved" if e.request is None else "kept filled" for name, e in songs.lists(c.name).items()}
             n_songs, n_matched, n_ambiguous = counts.get(c.name, (0, 0, 0))
             rows.append({
@@ -248,6 +253,11 @@ def remove(name: NameArgument, library: console.LibraryOption = None, as_json: c
     with console.open_library(library) as lib:
         remove_server(lib, name)
     _report({"server": name}, f"{name} was removed.", as_json=as_json)
+
+
+def _command(verb: str, library: Path | None) -> str:
+    """Return a command to run next, for the same library."""
+    return f"`musicsim server {verb}{f' --library {shlex.quote(str(library))}' if library else ''}`"
 
 
 def _report(facts: dict[str, Any], message: str, *, as_json: bool) -> None:

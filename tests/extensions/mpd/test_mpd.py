@@ -113,6 +113,17 @@ def test_unknown_songs_are_named_and_others_queued(tiny_library, collection, tmp
         assert files_of(client.playlistinfo()) == list(client.listplaylist("five")) == kept
 
 
+def test_update_in_progress_is_named(tiny_library, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    with real_mpd(tmp_path / "empty") as running, Mpd(tiny_library, MpdAddress(str(running.socket))) as connection:
+        assert not connection.is_updating()
+        with pytest.raises(ServerError, match="Update MPD's database"):
+            connection.queue(tiny_library.songs())
+        monkeypatch.setattr(Mpd, "is_updating", lambda _: True)
+        with pytest.raises(ServerError, match="It is updating its database"):
+            connection.queue(tiny_library.songs())
+
+
 def test_network_connection_maps_library_folders(mpd, tiny_library, monkeypatch):
     monkeypatch.setenv("MPD_HOST", "secret@127.0.0.1")
     monkeypatch.setenv("MPD_PORT", str(mpd.port))

@@ -73,6 +73,9 @@ def test_server_can_be_added_synced_and_removed(tiny_library, tmp_path):
         run("server", "remove", "home", library=library)
         assert client.playlist_ids("Mine") == {mine}, "nothing changes on the server"
     assert json.loads(run("server", "list", "--json", library=library)[0]) == []
+    for verb in ("sync", "refresh"):
+        _, problem = run("server", verb, library=library, expect=1)
+        assert "no music server is connected" in problem
 
 
 def test_failing_server_does_not_affect_others(tiny_library):
