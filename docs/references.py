@@ -117,6 +117,9 @@ _ANSWERS = {
     "DELETE /api/rules/{name}": "an object as in `GET /api/rules`",
     "GET /api/rules/{name}/songs": "a list of [songs](#songs) in order",
     "GET /api/playlist": "a list of [songs](#songs) in order, each with `reason`, which is null if it is not known",
+    "GET /api/daily": "an object with `settings`, and `run` with `day` and `mixes`, each with `name`, `why` and "
+    "`songs`; `run` is null before the first mixes",
+    "POST /api/daily": "an object with `job`, the id of the job",
     "GET /api/albums": "a list of [albums](#albums)",
     "GET /api/albums/{album_id}/similar": "a list of [albums](#albums), each with `similarity`, from 0 to 1",
     "GET /api/albums/{album_id}/playlist": "a list of [albums](#albums) in order, each with its `similarity` to the "

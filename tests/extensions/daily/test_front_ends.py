@@ -6,6 +6,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from musicsim import LIBRARY_FILE
 from musicsim.api import filter_routes, routes
 from musicsim.explorer import jobs
 from musicsim.extensions.daily.making import make_daily_mixes
@@ -45,6 +46,7 @@ def test_command_changes_settings(full, tmp_path):
 
 def test_routes_return_and_make_mixes(full):
     client = TestClient(Starlette(routes=routes()))
+    assert client.get("/api/openapi.json").json()["paths"]["/daily"].keys() == {"get", "post"}
     assert client.get("/api/daily").json()["run"] is None
     made = client.post("/api/daily")
     assert made.status_code == 202
@@ -52,6 +54,15 @@ def test_routes_return_and_make_mixes(full):
     assert full.jobs.get(made.json()["job"]).state == "done"
     run = client.get("/api/daily").json()["run"]
     assert [mix["name"] for mix in run["mixes"]] == [one.name for one in full.playlists(source=SOURCE)]
+
+
+def test_route_explains_why_library_cannot_be_opened(full):
+    damaged = full.folder.with_name("damaged")
+    damaged.mkdir()
+    (damaged / LIBRARY_FILE).write_bytes(b"not a database" * 100)
+    refused = TestClient(Starlette(routes=routes())).get("/api/daily?library=damaged")
+    assert refused.status_code == 409
+    assert "damaged" in refused.json()["error"]
 
 
 def test_visitors_have_neither_routes_nor_automatic_work(full, monkeypatch):
