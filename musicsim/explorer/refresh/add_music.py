@@ -188,8 +188,7 @@ def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
 
 
 def _update_descriptors(library: Library, progress: Progress) -> None:
-    with library.exclusive("updating songs"):
-        was_refreshed = library.is_refreshed
+    with library.exclusive("updating songs"), library.stay_refreshed():  # models do not depend on descriptors
         songs = list(library.descriptors.find_outdated().items())
         with_aspects = library.frame_files.list_stored_aspects() if songs else set()
         for start in range(0, len(songs), _BATCH):
@@ -197,8 +196,6 @@ def _update_descriptors(library: Library, progress: Progress) -> None:
             batch = songs[start : start + _BATCH]
             library.descriptors.save({i: _descriptors(library, digest, digest in with_aspects) for i, digest in batch})
         progress("tempo, key and loudness", len(songs), len(songs), seconds_left=None)
-        if was_refreshed:  # models do not depend on descriptors
-            library.note_refreshed()
 
 
 def _descriptors(library: Library, content_hash: str, has_aspects: bool) -> Descriptors:

@@ -263,3 +263,7 @@ def test_songs_without_harmony_and_rhythm_lack_key_and_tempo(undescribed):
 def test_descriptor_upgrade_can_be_canceled(undescribed):
     assert not bring_up_to_date(undescribed, progress=cancel_when(lambda *_: True))
     assert pending_upgrade(undescribed).n_undescribed == 12
+    undescribed.note_refreshed()
+    assert not bring_up_to_date(undescribed, progress=cancel_when(lambda _, done, total: done == total))
+    assert pending_upgrade(undescribed) is None
+    assert undescribed.is_refreshed
