@@ -91,8 +91,7 @@ def _show_run(snapshot: Snapshot, run: Run) -> None:
 
 
 def _show_mix(snapshot: Snapshot, run: Run, number: int, mix: Mix) -> None:
-    songs = {song.id: song for song in snapshot.songs_by_id(mix.song_ids)}
-    present = [songs[i] for i in mix.song_ids if i in songs]
+    present = snapshot.songs_by_id(mix.song_ids)
     with st.container(border=True):
         st.markdown(
             f"**{plain(mix.name)}** · {count(len(present), 'song')} · {clock(mix.duration_s)}  \n{plain(mix.why)}"

@@ -11,9 +11,10 @@ from musicsim._arrays import Int64Array
 from musicsim.explorer.playlists.edges import ClusterNames
 from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.explorer.snapshot.map_columns import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.daily.heard import find_loved, read_heard
+from musicsim.extensions.daily.heard import count_plays, find_loved
 from musicsim.wording import add_number, count
 
 MINUTES = 60.0
@@ -48,9 +49,9 @@ class Skipped:
 def plan_mixes(snapshot: Snapshot, day: date) -> Iterator[Plan | Skipped]:
     """Yield the plans for a day: around last week, loved songs, and the largest regions of the map."""
     start = datetime.combine(day, time())
-    heard = read_heard(snapshot.library, (start - _WEEK).timestamp())
-    yield _plan_last_week(snapshot, heard.counts, heard.last)
-    yield _plan_loved(snapshot, heard.last, (start - _LONG).date())
+    last = read_last_plays(snapshot.library)
+    yield _plan_last_week(snapshot, count_plays(snapshot.library, (start - _WEEK).timestamp(), last), last)
+    yield _plan_loved(snapshot, last, (start - _LONG).date())
     yield from _plan_regions(snapshot)
 
 
@@ -78,14 +79,14 @@ def _find_near(snapshot: Snapshot, seeds: list[int]) -> frozenset[int]:
 def _plan_loved(snapshot: Snapshot, last: dict[int, float], since: date) -> Plan | Skipped:
     loved = _present(snapshot, sorted(find_loved(snapshot.library)))
     if not loved:
-        return Skipped(_LOVED, "No song has a thumb up, a star, a high rating or many plays.")
+        return Skipped(_LOVED, "No song has a thumbs-up, a star, a high rating or many plays.")
     limit = datetime.combine(since, time()).timestamp()
     rested = [i for i in loved if last.get(i, 0.0) < limit]
     if len(rested) < _MIN_SONGS:
         return Skipped(
             _LOVED, f"{count(len(rested), 'loved song')} without a play since {since}; {_MIN_SONGS} are needed."
         )
-    why = f"{count(len(rested), 'song')} with a thumb up, a star or many plays, and no known play since {since}."
+    why = f"{count(len(rested), 'song')} with a thumbs-up, a star or many plays, and no known play since {since}."
     return Plan(_LOVED, why, replace(_REQUEST, only=frozenset(rested)))
 
 

@@ -154,10 +154,10 @@ class ListeningStore(Tables):
         last = np.maximum.reduceat(times, np.cumsum(n_each) - n_each) if rows else times
         return np.array([song_id for song_id, _ in rows], dtype=np.int64), last
 
-    def listen_times(self) -> tuple[Int64Array, Int64Array]:
-        """Return the song id and time (seconds since 1970) of each imported listen with a time, in any order."""
+    def listen_times(self, song_ids: Iterable[int]) -> tuple[Int64Array, Int64Array]:
+        """Return the song id and time (seconds since 1970) of each imported listen to some songs, in any order."""
         h = schema.listens.c
-        rows = self._plain_rows(sa.select(h.song_id, h.times))
+        rows = self._plain_rows(sa.select(h.song_id, h.times).where(h.song_id.in_(some_ids(song_ids))))
         n_each, times = _unpack_times([block for _, block in rows])
         return np.repeat(np.array([song_id for song_id, _ in rows], dtype=np.int64), n_each), times
 

@@ -7,10 +7,13 @@ import pytest
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.fit import collect_playlists
+from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.extensions.daily.heard import count_plays
 from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
 from musicsim.extensions.daily.options import DailySettings, save_settings
 from musicsim.extensions.daily.store import SOURCE, read_state
+from tests.plays import add_listens
 
 DAY = date(2026, 11, 26)
 
@@ -54,6 +57,15 @@ def test_mix_around_last_week_is_near_the_songs_played_then(many):
     nearest = np.min([np.linalg.norm(snapshot.X - seed, axis=1) for seed in seeds], axis=0)
     rank = nearest.argsort().argsort()[snapshot.rows_of(mix.song_ids)] / snapshot.n_indexed
     assert np.median(rank) < 0.25
+
+
+def test_plays_since_a_time_are_counted_in_all_sources(tiny_library):
+    first, second, third, fourth = (song.id for song in tiny_library.songs()[:4])
+    add_listens(tiny_library, [(first, "me", [50, 99, 100]), (first, "you", [200]), (second, "me", [99])])
+    rows = [{"created_at": at, "listener": "", "kind": "play", "song_1": i, "context": {}}
+            for i, at in ((first, 300.0), (third, 100.0), (third, 50.0), (fourth, 99.0))]  # fmt: skip
+    tiny_library.judgments.insert(rows)
+    assert count_plays(tiny_library, 100.0, read_last_plays(tiny_library)) == {first: 3, third: 1}
 
 
 def test_loved_mix_has_loved_songs_without_recent_plays(many):
@@ -115,7 +127,7 @@ def test_missing_reasons_are_named(many):
     skipped = {one.name.removeprefix("Daily mix: "): one.reason for one in make_daily_mixes(many, DAY).skipped}
     assert skipped == {
         "around last week": "No plays of the last seven days are known.",
-        "loved, not played lately": "No song has a thumb up, a star, a high rating or many plays.",
+        "loved, not played lately": "No song has a thumbs-up, a star, a high rating or many plays.",
     }
     add_plays(many, [1], days_ago=10)
     many.set_feedback(1, 1)

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from musicsim.extensions.daily.heard import read_heard
+from musicsim.explorer.snapshot.last_plays import read_last_plays
+from musicsim.extensions.daily.heard import count_plays
 from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
 from musicsim.extensions.daily.options import DailySettings, save_settings
 from musicsim.extensions.daily.publishing import playlist_servers
@@ -48,8 +49,8 @@ def test_plays_on_servers_count(tiny_library):
         ],
     )
     tiny_library.player_plays.add_play(second)
-    heard = read_heard(tiny_library, now - 3600)
-    assert heard.counts == {first: 1, second: 1}
-    assert heard.last[first] == now - 60
-    assert heard.last[second] >= now
-    assert third not in heard.last
+    last = read_last_plays(tiny_library)
+    assert count_plays(tiny_library, now - 3600, last) == {first: 1, second: 1}
+    assert last[first] == now - 60
+    assert last[second] >= now
+    assert third not in last

@@ -13,6 +13,7 @@ from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore
 from musicsim.extensions.rules.tables import rules
 from musicsim.library.db import schema
+from tests.plays import add_listens
 
 DAY_S = 86_400
 NOW = datetime(2026, 3, 1, 12).timestamp()
@@ -25,18 +26,11 @@ def listened(tiny_library):
     tiny_library.add_plays([{"listener": "me", "song_id": i, "count": n} for n, i in enumerate(ids) if n])
     tags = [(ids[0], "rated 2"), (ids[0], "rated 4"), (ids[1], "rated 5"), (ids[2], "rated 1"), (ids[3], "loved")]
     tiny_library.add_tags([{"song_id": i, "tag": tag, "weight": 1.0} for i, tag in tags])
-    i = schema.imports
+    add_listens(tiny_library, [(i, "me", [NOW - 50 * DAY_S, NOW - n * DAY_S]) for n, i in enumerate(ids) if n])
     with tiny_library.write() as connection:
-        values = {"name": "", "kind": "plays", "format": "", "listener": "", "digest": "", "created_at": 0}
-        numbers = dict.fromkeys(("n_rows", "n_songs", "n_matched", "n_plays", "n_skipped"), 0)
-        connection.execute(i.insert().values(id=1, **values, **numbers))
         for n, song_id in enumerate(ids):
             change = schema.songs.update().where(schema.songs.c.id == song_id)
             connection.execute(change.values(added_at=NOW - 10 * n * DAY_S, tempo=80.0 + 10 * n, year=1990 + n or None))
-            if n:
-                times = np.array([NOW - 50 * DAY_S, NOW - n * DAY_S], dtype="<u4").tobytes()
-                row = {"import_id": 1, "listener": "me", "song_id": song_id, "times": times}
-                connection.execute(schema.listens.insert().values(row))
     return tiny_library
 
 
