@@ -66,6 +66,12 @@ class GeneratedPlaylist:
         return [edge.reason or None if edge else None for edge in self.edges]
 
     @property
+    def steps(self) -> dict[tuple[int, int], Edge]:
+        """The known edges, keyed by (song id, next song id)."""
+        pairs = pairwise(song.id for song in self.songs)
+        return {pair: edge for pair, edge in zip(pairs, self.edges[1:], strict=True) if edge is not None}
+
+    @property
     def duration_s(self) -> float:
         """Length of the playlist in seconds."""
         return sum(song.duration_s for song in self.songs)

@@ -38,7 +38,7 @@ def daily(
         elif undo:
             undo_daily_mixes(lib)
         elif not status:
-            obstacle = find_obstacle("", on_battery=ignore_battery)
+            obstacle = find_obstacle("", ignore_battery=ignore_battery)
             if obstacle:
                 warn("no mixes", f"{obstacle} Add --ignore-battery to make them anyway.")
             else:
@@ -79,7 +79,7 @@ def watch(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     with open_library(library) as lib:
-        watcher, latest = Watcher(lib, on_battery=ignore_battery), ""
+        watcher, latest = Watcher(lib, ignore_battery=ignore_battery), ""
         while True:
             words, is_last = watcher.step(read_settings(lib).change(changes))
             if words != latest:

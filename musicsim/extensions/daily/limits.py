@@ -14,11 +14,11 @@ ON_BATTERY = "This machine runs on battery, so nothing is done."
 _CHECK_EVERY_S = 20.0
 
 
-def find_obstacle(hours: str, *, on_battery: bool = False) -> str:
-    """Return a sentence about why nothing may be done now, or ""; `on_battery` allows work on battery."""
+def find_obstacle(hours: str, *, ignore_battery: bool = False) -> str:
+    """Return a sentence about why nothing may be done now, or ""."""
     if not includes(hours, datetime.now()):
         return f"Nothing is done outside the hours {hours}."
-    return ON_BATTERY if not on_battery and is_on_battery() else ""
+    return ON_BATTERY if not ignore_battery and is_on_battery() else ""
 
 
 def limit_cpu(percent: int) -> int:
@@ -38,15 +38,15 @@ def limit_cpu(percent: int) -> int:
 class LimitedProgress:
     """Progress that cancels the work when the hours end or the machine is unplugged; `obstacle` is the reason."""
 
-    def __init__(self, progress: Progress, hours: str, *, on_battery: bool) -> None:
-        self._progress, self._hours, self._on_battery = progress, hours, on_battery
+    def __init__(self, progress: Progress, hours: str, *, ignore_battery: bool) -> None:
+        self._progress, self._hours, self._ignore_battery = progress, hours, ignore_battery
         self._checked = -_CHECK_EVERY_S
         self.obstacle = ""
 
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         if time.monotonic() - self._checked >= _CHECK_EVERY_S:
             self._checked = time.monotonic()
-            self.obstacle = find_obstacle(self._hours, on_battery=self._on_battery)
+            self.obstacle = find_obstacle(self._hours, ignore_battery=self._ignore_battery)
         if self.obstacle:
             raise Canceled
         self._progress(message, done, total, **facts)

@@ -1,7 +1,6 @@
 """The last daily mixes of a library, and those of the day before."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -82,8 +81,6 @@ def save_state(library: Library, state: DailyState) -> None:
 
 def mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> Mix:
     """Return a generated playlist as a mix, with the reasons that the Playlist page shows."""
-    ids = [song.id for song in drawn.songs]
-    steps = zip(pairwise(ids), drawn.edges[1:], strict=True)
-    taken = [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in steps if edge]
+    taken = [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in drawn.steps.items()]
     details = {"taken": taken, "seed": seed, "notes": [plan.why, *drawn.notes]}
-    return Mix(plan.name, plan.why, tuple(ids), drawn.duration_s, details)
+    return Mix(plan.name, plan.why, tuple(song.id for song in drawn.songs), drawn.duration_s, details)

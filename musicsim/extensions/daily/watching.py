@@ -20,20 +20,20 @@ class Step(NamedTuple):
 class Watcher:
     """Starts at most one job per :meth:`step`, and only if no other job is running."""
 
-    def __init__(self, library: Library, *, on_battery: bool = False) -> None:
-        self.library, self._on_battery = library, on_battery
+    def __init__(self, library: Library, *, ignore_battery: bool = False) -> None:
+        self.library, self._ignore_battery = library, ignore_battery
         self._looked = float("-inf")  # monotonic time of the last check for new files
         self._jobs: dict[str, int] = {}  # the last job for the same changes, or for a day's mixes
 
     def step(self, settings: DailySettings) -> Step:
         """Start the next job that is due. Nothing is read or written outside the hours or on battery."""
-        obstacle = find_obstacle(settings.hours, on_battery=self._on_battery)
+        obstacle = find_obstacle(settings.hours, ignore_battery=self._ignore_battery)
         if obstacle:
             return Step(obstacle)
         running = jobs.current(self.library)
         if running is not None:
             return Step(f"{jobs.job_kinds()[running.kind].title}.", is_last=False)
-        limits = {"hours": settings.hours, "cpu": settings.cpu, "on_battery": self._on_battery}
+        limits = {"hours": settings.hours, "cpu": settings.cpu, "ignore_battery": self._ignore_battery}
         if time.monotonic() - self._looked >= 60 * settings.every:
             self._looked = time.monotonic()
             changes = find_changes(self.library)

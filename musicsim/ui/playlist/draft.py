@@ -47,7 +47,7 @@ class PlaylistDraft:
     def from_drawn(cls, drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int, kept: frozenset[int]) -> Self:
         """Return a draft of a generated playlist, in which some songs are kept."""
         ids = tuple(song.id for song in drawn.songs)
-        return cls(ids, _edges(drawn), kept & set(ids), drawn.notes, seed, request, request.dialect)
+        return cls(ids, drawn.steps, kept & set(ids), drawn.notes, seed, request, request.dialect)
 
     @classmethod
     def from_saved(cls, playlist: SavedPlaylist, snapshot: Snapshot) -> "PlaylistDraft":
@@ -78,7 +78,7 @@ class PlaylistDraft:
         """Replace the songs with those of a partly regenerated playlist; adjacent pairs keep their edges."""
         ids = [song.id for song in drawn.songs]
         return self._replace_songs(
-            ids, edges=_edges(drawn) | dict(self.edges), notes=drawn.notes, seed=seed, dialect=dialect
+            ids, edges=drawn.steps | dict(self.edges), notes=drawn.notes, seed=seed, dialect=dialect
         )
 
     def move(self, index: int, to: int) -> "PlaylistDraft":
@@ -118,11 +118,6 @@ class PlaylistDraft:
 
 PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "current draft", per_library=True, is_kept=True)
 NAME: Key[str] = Key("playlist_name", str, "name to save the playlist under")
-
-
-def _edges(drawn: GeneratedPlaylist) -> dict[tuple[int, int], Edge]:
-    pairs = pairwise(song.id for song in drawn.songs)
-    return {pair: edge for pair, edge in zip(pairs, drawn.edges[1:], strict=True) if edge is not None}
 
 
 _HISTORIES: Key[dict[str, tuple[tuple[PlaylistDraft, ...], int]]] = Key(

@@ -76,10 +76,10 @@ def test_work_stops_when_the_machine_is_unplugged(tmp_path, monkeypatch):
     monkeypatch.setattr("musicsim.extensions.daily.battery.POWER_SUPPLIES", tmp_path)
     monkeypatch.setattr("sys.platform", "linux")
     said = []
-    LimitedProgress(lambda message, *_: said.append(message), "", on_battery=False)("one")
+    LimitedProgress(lambda message, *_: said.append(message), "", ignore_battery=False)("one")
     supplies(tmp_path, BAT0=EMPTYING)
-    LimitedProgress(lambda message, *_: said.append(message), "", on_battery=True)("two")
-    stopped = LimitedProgress(lambda message, *_: said.append(message), "", on_battery=False)
+    LimitedProgress(lambda message, *_: said.append(message), "", ignore_battery=True)("two")
+    stopped = LimitedProgress(lambda message, *_: said.append(message), "", ignore_battery=False)
     with pytest.raises(Canceled):
         stopped("three")
     assert said == ["one", "two"]

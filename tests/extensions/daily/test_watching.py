@@ -101,7 +101,7 @@ def test_steps_wait_for_other_jobs(tiny_library, own_music):
     assert words.startswith("Picking up new files")
     assert not is_last
     job = jobs.current(tiny_library)
-    assert job.arguments == {"folders": [str(own_music)], "hours": "", "cpu": 50, "on_battery": False}
+    assert job.arguments == {"folders": [str(own_music)], "hours": "", "cpu": 50, "ignore_battery": False}
     jobs.cancel(tiny_library, job.id)
     while jobs.current(tiny_library) is not None:
         time.sleep(0.05)
