@@ -15,6 +15,7 @@ from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.search.shared_labels import Tags, find_shared_labels
 from musicsim.explorer.search.similar_parts import rank_parts
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import find_bounds
 from musicsim.library import Song
 
 _N_REASONS = 2
@@ -177,13 +178,7 @@ def _find_words(snapshot: Snapshot, song: Song) -> set[str]:
 @lru_cache(maxsize=4)
 def _find_bounds(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
     """Return the values that bound the lower and the upper third of the songs, for each known descriptor."""
-    bounds = {}
-    for name in HEARD_WORDS:
-        values = getattr(snapshot.columns, name)
-        values = values[np.isfinite(values)]
-        if len(values):
-            low, high = np.quantile(values, [_OUTER, 1 - _OUTER])
-            bounds[name] = float(low), float(high)
+    bounds = {name: found for name in HEARD_WORDS if (found := find_bounds(snapshot, name)) is not None}
     if "tempo" in bounds:
         bounds["tempo"] = min(bounds["tempo"][0], _SLOW), max(bounds["tempo"][1], _FAST)
     return bounds

@@ -116,6 +116,18 @@ def suggest_words(snapshot: Snapshot, n: int = 12) -> list[str]:
     return _reader(snapshot).suggest(n)
 
 
+def find_bounds(
+    snapshot: Snapshot, name: str, shares: tuple[float, float] = (1 / 3, 2 / 3)
+) -> tuple[float, float] | None:
+    """Return two quantiles of a descriptor, by default the bounds of the outer thirds; None if no value is known."""
+    values = getattr(snapshot.columns, name)
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None
+    low, high = np.quantile(known, shares).tolist()
+    return low, high
+
+
 @lru_cache(maxsize=2)
 def _reader(snapshot: Snapshot) -> "_Reader":
     return _Reader(snapshot)
@@ -263,18 +275,16 @@ class _Reader:
 
     def _read_descriptor(self, word: str, is_very: bool) -> Part | None:
         name, side = _DESCRIPTORS[word]
-        values = getattr(self._snapshot.columns, name)
-        known = values[np.isfinite(values)]
-        if not len(known):
-            return None
         share = 1 / 6 if is_very else 1 / 3
-        bound = float(np.quantile(known, share if side else 1 - share))
-        bounds: dict[str, Any] = {name: (float(known.min()), bound) if side else (bound, float(known.max()))}
+        bounds = find_bounds(self._snapshot, name, (0.0, share) if side else (1 - share, 1.0))
+        if bounds is None:
+            return None
         meaning = f"{'very ' * is_very}{word}"
         if name in _UNITS:
             scale, unit = _UNITS[name]
-            meaning += f" ({'up to' if side else 'from'} {bound / scale:.0f} {unit})"
-        return Part(word, meaning, Filters(**bounds), along=(name, -1 if side else 1))
+            meaning += f" ({'up to' if side else 'from'} {bounds[side] / scale:.0f} {unit})"
+        condition: dict[str, Any] = {name: bounds}
+        return Part(word, meaning, Filters(**condition), along=(name, -1 if side else 1))
 
     def _ask_extensions(self, word: str) -> Part | None:
         for find in load_hooks("text_filter"):

@@ -3,12 +3,10 @@
 from collections.abc import Collection
 from pathlib import Path
 
-import numpy as np
-
-from musicsim._arrays import Float32Array
 from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.map_columns import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import find_bounds
 from musicsim.extensions.tag_writing.formats import Values, format_gain, parse_gain
 from musicsim.extensions.tag_writing.loudness import measure_loudness
 from musicsim.library import Song
@@ -27,7 +25,9 @@ class NewValues:
         self._properties = frozenset(properties)
         self._rows = {int(song_id): row for row, song_id in enumerate(snapshot.row_ids.tolist())}
         self._columns = snapshot.columns
-        self._thirds = {name: _thirds(getattr(snapshot.columns, name)) for name in _MOODS}
+        thirds = {name: find_bounds(snapshot, name) for name in _MOODS}
+        # songs that do not differ have no mood
+        self._thirds = {name: bounds for name, bounds in thirds.items() if bounds and bounds[0] < bounds[1]}
         coarsest = min(snapshot.clusters, key=int, default=None) if "region" in self._properties else None
         self._clusters = None if coarsest is None else snapshot.clusters[coarsest]
         self._regions = {} if coarsest is None else {region.cluster: region.name for region in regions_of(snapshot)[0]}
@@ -57,13 +57,6 @@ class NewValues:
             value = float(getattr(self._columns, name)[row])
             words += [HEARD_WORDS[name][0]] if value >= high else [HEARD_WORDS[name][1]] if value <= low else []
         return tuple(words)
-
-
-def _thirds(values: Float32Array) -> tuple[float, float]:
-    """Return the bounds of the lowest and the highest third; infinite if the songs do not differ."""
-    known = values[np.isfinite(values)]
-    low, high = np.quantile(known, (1 / 3, 2 / 3)).tolist() if len(known) else (0.0, 0.0)
-    return (low, high) if low < high else (-np.inf, np.inf)
 
 
 def measure(path: Path) -> dict[str, Values]:
