@@ -106,6 +106,8 @@ def test_thumb_ids_are_validated(snapshot):
             thumbs_by_id(snapshot.library, [a], [wrong])
     with pytest.raises(ValueError, match=f"song {a} is marked both as fitting and as not fitting"):
         SearchRequest(fits=(a, b), does_not_fit=(a,))
+    with pytest.raises(ValueError, match=f"song {a} is marked both like and unlike: choose one"):
+        SearchRequest(like=(a, b), unlike=(a,))
 
 
 def test_cli_reports_invalid_thumbs(snapshot):

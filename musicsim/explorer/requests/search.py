@@ -37,10 +37,11 @@ class SearchRequest(Filters):
 
     def __post_init__(self) -> None:
         settle(self)
-        for one, other in ((self.fits, self.does_not_fit), (self.like, self.unlike)):
-            both = set(one) & set(other)
-            if both:
-                raise ValueError(f"song {min(both)} is marked both as fitting and as not fitting: choose one.")
+        for yes, no, states in (
+            (self.fits, self.does_not_fit, "as fitting and as not fitting"), (self.like, self.unlike, "like and unlike")
+        ):  # fmt: skip
+            if both := set(yes) & set(no):
+                raise ValueError(f"song {min(both)} is marked both {states}: choose one.")
 
 
 @dataclass(frozen=True, kw_only=True)
