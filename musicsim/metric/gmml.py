@@ -119,8 +119,10 @@ class GMML(LinearMetric, BaseEstimator):
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         scatters = []
         for name, pairs in (("similar", np.asarray(similar)), ("dissimilar", np.asarray(dissimilar))):
-            if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs) or pairs.dtype.kind not in "iu":
+            if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
                 raise ValueError(f"{name} has shape {pairs.shape}; it must be (m, 2), m >= 1, with row numbers of X.")
+            if pairs.dtype.kind not in "iu":
+                raise ValueError(f"{name} has type {pairs.dtype}; row numbers of X must be integers.")
             if pairs.min() < 0 or pairs.max() >= len(songs):
                 raise ValueError(
                     f"{name} contains row {pairs.max() if pairs.min() >= 0 else pairs.min()}, "

@@ -349,5 +349,7 @@ def test_rejects_bad_input():
         GMML(n_pairs=10).fit(X, np.arange(len(X)))
     with pytest.raises(ValueError, match="similar has shape"):
         GMML().fit_pairs(X, [], [[0, 1]])
+    with pytest.raises(ValueError, match="dissimilar has type float64; row numbers of X must be integers"):
+        GMML().fit_pairs(X, [[0, 1]], [[0.0, 1.0]])
     with pytest.raises(ValueError, match="dissimilar contains row"):
         GMML().fit_pairs(X, [[0, 1]], [[0, len(X)]])
