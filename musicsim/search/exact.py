@@ -1,5 +1,6 @@
 """Exact Euclidean nearest neighbors: compare each query with every row."""
 
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -42,6 +43,10 @@ class ExactIndex(VectorIndex):
         self._longest = self._farthest = 0.0
         self._halves = self._half_squares(self._X)
         return self
+
+    def save(self, folder: str | Path) -> None:
+        """Raise NotImplementedError, because this index has nothing to save except its rows."""
+        raise NotImplementedError("an ExactIndex cannot be saved: save its rows, and fit it to them again.")
 
     def _insert(self, rows: Float32Array, first: int) -> None:
         self._halves = np.concatenate([self._halves, self._half_squares(rows)])

@@ -34,6 +34,12 @@ def _assert_by_definition(answers, X, Q, k, allowed=None):
     assert (distances.dtype, ids.dtype) == (np.float32, np.int64)
 
 
+def test_exact_index_says_that_it_cannot_be_saved(rng, tmp_path):
+    with pytest.raises(NotImplementedError, match="save its rows, and fit it to them again"):
+        ExactIndex().fit(rng.normal(size=(3, 2))).save(tmp_path / "index")
+    assert list(tmp_path.iterdir()) == []
+
+
 # whole numbers: products and sums are exact, so ties agree on both sides
 @settings(max_examples=50)
 @given(st.integers(1, 30), st.integers(1, 4), st.integers(1, 35), st.integers(0, 2**31))
