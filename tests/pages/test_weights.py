@@ -9,7 +9,6 @@ from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from tests.pages.actions import said
-from tests.sounds import write_song
 from tests.waiting import PATIENCE_S
 
 
@@ -51,14 +50,6 @@ def teach(library) -> None:
 def taught(full):
     teach(full)
     return full
-
-
-def test_single_song_gives_clear_message(empty, tmp_path):
-    empty.add(write_song(tmp_path / "one.flac", title="Only one"))
-    refresh(empty)
-    app = open_view()
-    assert "at least two songs" in said(app)
-    assert not app.get("plotly_chart")
 
 
 def test_default_weights_are_labeled_without_playlists(full):

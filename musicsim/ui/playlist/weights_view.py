@@ -21,9 +21,6 @@ _DIALECT: Key[str] = Key("weights_dialect", str, "dialect whose weights are show
 
 def show_weights(walker: Walk) -> None:
     """Show the weights of a walk: shares of families, strongest edges, and the gain of each dialect."""
-    if walker.snapshot.n_indexed < 2:
-        st.info("A playlist needs at least two songs. Add more songs.", icon=":material/info:")
-        return
     st.caption(
         "Each step in a playlist follows a feature that two songs share: sound, tags, artist, years or listeners. The "
         "weights show how often each feature is used."
