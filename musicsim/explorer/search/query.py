@@ -142,8 +142,8 @@ def find_similar(
     same mean for the songs to avoid. Songs near one example therefore come before songs halfway between all examples.
     Songs by unknown artists are limited per folder; `max_per_artist=None` removes the limit. Songs in `exclude`,
     examples and their duplicates are never results. `hub_reduction` re-ranks the nearest candidates by mutual
-    proximity; None uses the library's setting. Thumbs adapt the metric around the query. Songs with a thumb down are
-    never results, and songs with a thumb up ignore the limit per artist.
+    proximity; None uses the library's setting. Thumbs adapt the metric around the query. Songs with a thumbs-down are
+    never results, and songs with a thumbs-up ignore the limit per artist.
 
     Results are sorted by distance; there are fewer than `k` if no more songs qualify. Raises NotFoundError if a song is
     not in the library or has no vector.
