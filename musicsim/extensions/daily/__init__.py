@@ -17,5 +17,5 @@ EXTENSION = Extension(
         "daily": Job("jobs:make_mixes", "Making today's mixes", unit="mix"),
     },
     sections=(Section("playlist", "page:draw", title="Daily mixes", place=30),),
-    hooks={"http_router": "http:router", "lifespan": "lifespan:keep_watching"},
+    hooks={"http_router": "routes:router", "lifespan": "lifespan:keep_watching"},
 )
