@@ -19,6 +19,7 @@ import numpy as np
 import soxr
 
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main
+from experiments.audible import WITHOUT_BEAT
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import SAMPLE_RATE, estimate_tempo, rhythm
 from musicsim.demo import SAMPLE_RATE as RATE
@@ -28,7 +29,6 @@ from musicsim.demo.styles import STYLES
 from musicsim.extensions.mixtape.excerpts import Excerpt
 from musicsim.extensions.mixtape.fades import Fade, Mixer
 
-WITHOUT_BEAT = ("Ambient", "Choral")
 NEAR = 1.07
 COINCIDE_S = 0.035
 WAYS = {"plain crossfade, 4 s": None, "on the beat, 8 beats": 8, "on the beat, 16 beats": 16}
