@@ -10,6 +10,8 @@ from .descriptors import Descriptors as Descriptors
 from .descriptors import describe as describe
 from .descriptors import estimate_key as estimate_key
 from .descriptors import estimate_tempo as estimate_tempo
+from .encode import cut_blocks as cut_blocks
+from .encode import open_encoder as open_encoder
 from .encode import plays_in_browser as plays_in_browser
 from .encode import resample_blocks as resample_blocks
 from .encode import transcode as transcode

@@ -4,11 +4,12 @@ The format is normally MP3: every browser plays it (Safari before 18.4 does not 
 include LAME. Without LAME, it is WAV. FFmpeg mixes more than two channels down to stereo.
 """
 
+import contextlib
 import itertools
 import math
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -83,7 +84,7 @@ def transcode(
     data, label = open_source(source, None)
     partial = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{suffix}")
     try:
-        blocks = _cut(SoundReader(data).blocks(), start_s, start_s + length_s)
+        blocks = cut_blocks(SoundReader(data).blocks(), start_s, start_s + length_s)
         if not _write(blocks, partial, suffix, bitrate):
             raise AudioDecodeError(f"{label} does not contain sound that can be decoded: nothing was written.")
         os.replace(partial, target)
@@ -92,8 +93,11 @@ def transcode(
     return target
 
 
-def _cut(blocks: Iterator[Block], start_s: float, stop_s: float) -> Iterator[Block]:
-    """Yield the blocks from `start_s` to `stop_s`; the first and the last may be cut."""
+def cut_blocks(blocks: Iterator[Block], start_s: float, stop_s: float) -> Iterator[Block]:
+    """Yield the blocks from `start_s` to `stop_s`; the first and the last may be cut.
+
+    Earlier blocks must also be decoded; later ones are not.
+    """
     at_s = 0.0
     for rate, samples in blocks:
         if at_s >= stop_s:
@@ -114,15 +118,25 @@ def _write(blocks: Iterator[Block], path: Path, suffix: str, bitrate: int) -> bo
     layout = "mono" if len(first[1]) == 1 else "stereo"
     # the lowest rate that loses no treble, or the highest available
     rate = min((r for r in rates if r >= first[0]), default=max(rates)) if rates else first[0]
+    bit_rate = None if suffix == ".wav" else bitrate
+    with open_encoder(path, codec, sample_format, layout=layout, rate=rate, bit_rate=bit_rate) as encode:
+        for frame in resample_blocks(itertools.chain([first], blocks), sample_format, layout, rate):
+            encode(frame)
+    return True
+
+
+@contextlib.contextmanager
+def open_encoder(
+    path: Path, codec: str, sample_format: str, *, layout: str, rate: int, bit_rate: int | None
+) -> Iterator[Callable[[av.AudioFrame], None]]:
+    """Open an audio file, and yield a function that encodes a frame; leaving the block completes the file."""
     with av.open(str(path.absolute()), "w") as container:
         stream = cast(av.AudioStream, container.add_stream(codec, rate=rate, layout=layout))
         stream.codec_context.format = av.AudioFormat(sample_format)
-        if suffix != ".wav":
-            stream.bit_rate = bitrate
-        for frame in resample_blocks(itertools.chain([first], blocks), sample_format, layout, rate):
-            container.mux(stream.encode(frame))
+        if bit_rate is not None:
+            stream.bit_rate = bit_rate
+        yield lambda frame: container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-    return True
 
 
 def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:

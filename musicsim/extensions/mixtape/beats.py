@@ -73,12 +73,9 @@ def _fit_grid(times: Float64Array) -> BeatGrid | None:
     later, earlier = np.tril_indices(len(times), -1)
     # the median slope of all pairs ignores irregular beats, which are frequent at both ends
     period = np.median((times[later] - times[earlier]) / np.maximum(counts[later] - counts[earlier], 1.0))
-    is_near = np.abs(_center(times - period * counts)) <= _REGULAR_S
+    starts = times - period * counts
+    is_near = np.abs(starts - np.median(starts)) <= _REGULAR_S
     if is_near.mean() < _MIN_REGULAR:
         return None
     period, first = np.polyfit(counts[is_near], times[is_near], 1)
     return BeatGrid(float(first), float(period))
-
-
-def _center(values: Float64Array) -> Float64Array:
-    return values - np.median(values)

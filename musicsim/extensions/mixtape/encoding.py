@@ -3,10 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
+from musicsim import audio
 from musicsim._arrays import Float32Array
 
 _CHUNK = 1 << 16  # number of samples per call to the encoder
@@ -48,18 +49,14 @@ def open_writer(path: Path, form: Format) -> Iterator[Write]:
     """Open an audio file, and yield a function that encodes samples (2, n); leaving the block completes the file."""
     import av
 
-    with av.open(str(path.absolute()), "w") as container:
-        stream = cast(av.AudioStream, container.add_stream(form.codec, rate=form.rate, layout="stereo"))
-        stream.codec_context.format = av.AudioFormat(form.sample_format)
-        if form.bit_rate is not None:
-            stream.bit_rate = form.bit_rate
+    codec, sample_format, rate, bit_rate = form
+    with audio.open_encoder(path, codec, sample_format, layout="stereo", rate=rate, bit_rate=bit_rate) as encode:
 
         def write(samples: Float32Array) -> None:
             for start in range(0, samples.shape[1], _CHUNK):
                 chunk = np.ascontiguousarray(samples[:, start : start + _CHUNK])
                 frame = av.AudioFrame.from_ndarray(chunk, format="fltp", layout="stereo")
-                frame.sample_rate = form.rate
-                container.mux(stream.encode(frame))
+                frame.sample_rate = rate
+                encode(frame)
 
         yield write
-        container.mux(stream.encode(None))

@@ -2,14 +2,13 @@
 
 import contextlib
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from musicsim import audio
 from musicsim._arrays import Float32Array
-from musicsim.audio.reader import Block, SoundReader, open_source
+from musicsim.audio.reader import SoundReader, open_source
 from musicsim.errors import AudioDecodeError
 from musicsim.extensions.mixtape.request import MAX_WHOLE_S, MixRequest
 from musicsim.library import Song
@@ -46,7 +45,8 @@ def _read(song: Song, start_s: float, seconds: float, rate: int) -> Float32Array
     out = np.zeros((2, round(seconds * rate)), np.float32)
     n = 0
     with contextlib.closing(SoundReader(source).blocks()) as blocks:
-        for frame in audio.resample_blocks(_cut(blocks, start_s, seconds), "fltp", "stereo", rate):
+        part = audio.cut_blocks(blocks, start_s, start_s + seconds)
+        for frame in audio.resample_blocks(part, "fltp", "stereo", rate):
             samples = frame.to_ndarray()[:, : out.shape[1] - n]
             out[:, n : n + samples.shape[1]] = samples
             n += samples.shape[1]
@@ -55,18 +55,6 @@ def _read(song: Song, start_s: float, seconds: float, rate: int) -> Float32Array
             f"{label} has no audio at {start_s:.0f} s: the file is damaged, or has changed since it was added."
         )
     return out[:, :n]
-
-
-def _cut(blocks: Iterator[Block], start_s: float, seconds: float) -> Iterator[Block]:
-    """Yield the blocks in a time span. Earlier blocks must also be decoded; later blocks are not."""
-    at_s = 0.0
-    for rate, block in blocks:
-        first, last = (round((t - at_s) * rate) for t in (start_s, start_s + seconds))
-        at_s += block.shape[1] / rate
-        if last <= 0:
-            return
-        if first < block.shape[1]:
-            yield rate, block[:, max(first, 0) : last]
 
 
 def _find_sound(samples: Float32Array, moment: int) -> slice:
