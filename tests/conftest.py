@@ -26,7 +26,7 @@ from tests.sounds import open_library, write_collection
 from tests.waiting import PATIENCE_S
 
 # of folders whose fixtures the tests of extensions use, too
-pytest_plugins = ("tests.browser.fixtures", "tests.explorer.fixtures", "tests.pages.fixtures")
+pytest_plugins = ("tests.api.fixtures", "tests.browser.fixtures", "tests.explorer.fixtures", "tests.pages.fixtures")
 
 _FOLDERS_WITH_KERNELS = {f"tests/{name}" for name in ("codebook", "hashing", "metric", "order", "search")}
 

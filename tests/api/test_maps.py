@@ -4,19 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
-from musicsim.api import routes
 from musicsim.explorer.snapshot.map_columns import COLOUR_BY, from_unit
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-
-
-@pytest.fixture
-def client(tiny_library, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    with TestClient(Starlette(routes=routes())) as client:
-        yield client
 
 
 def column(client, model: str, name: str) -> tuple[dict, bytes]:

@@ -6,23 +6,13 @@ from urllib.parse import quote
 import pytest
 import soundfile
 from PIL import Image
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from musicsim import LIBRARY_FILE
-from musicsim.api import routes
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from tests.sounds import write_song
 
 SOUND = {"Content-Type": "application/octet-stream"}
-
-
-@pytest.fixture
-def client(tiny_library, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    with TestClient(Starlette(routes=routes())) as client:
-        yield client
 
 
 def test_audio_supports_byte_ranges(client, tiny_library):

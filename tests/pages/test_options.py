@@ -4,11 +4,8 @@ import json
 
 import pytest
 import typer
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from musicsim.api import routes
 from musicsim.api.http import http_interface
 from musicsim.cli import program
 from musicsim.explorer import jobs
@@ -107,12 +104,6 @@ def test_training_form_has_every_option_with_help(full, monkeypatch):
     shown = widgets(app.run())
     for field, option in options_of(TrainingRequest).items():
         assert shown[f"train_{field}"] == (option.label, option.help), field
-
-
-@pytest.fixture
-def client(full, monkeypatch):
-    with TestClient(Starlette(routes=routes())) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

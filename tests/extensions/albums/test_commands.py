@@ -2,19 +2,7 @@
 
 import json
 
-import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
-
-from musicsim.api import routes
 from tests.command import run
-
-
-@pytest.fixture
-def client(halves, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(halves.folder))
-    with TestClient(Starlette(routes=routes())) as client:
-        yield client
 
 
 def ask(*arguments, library):

@@ -44,8 +44,7 @@ def test_command_changes_settings(full, tmp_path):
     run("watch", "--hours", "6", library=full.folder, expect=2)
 
 
-def test_routes_return_and_make_mixes(full):
-    client = TestClient(Starlette(routes=routes()))
+def test_routes_return_and_make_mixes(client, full):
     assert client.get("/api/openapi.json").json()["paths"]["/daily"].keys() == {"get", "post"}
     assert client.get("/api/daily").json()["run"] is None
     made = client.post("/api/daily")
@@ -56,11 +55,11 @@ def test_routes_return_and_make_mixes(full):
     assert [mix["name"] for mix in run["mixes"]] == [one.name for one in full.playlists(source=SOURCE)]
 
 
-def test_route_explains_why_library_cannot_be_opened(full):
+def test_route_explains_why_library_cannot_be_opened(client, full):
     damaged = full.folder.with_name("damaged")
     damaged.mkdir()
     (damaged / LIBRARY_FILE).write_bytes(b"not a database" * 100)
-    refused = TestClient(Starlette(routes=routes())).get("/api/daily?library=damaged")
+    refused = client.get("/api/daily?library=damaged")
     assert refused.status_code == 409
     assert "damaged" in refused.json()["error"]
 

@@ -15,20 +15,6 @@ def noise(seconds):
     return 0.1 * np.random.default_rng(0).standard_normal((round(seconds * RATE), 2))
 
 
-@pytest.fixture
-def mixable(store, tmp_path):
-    """Return a function that writes sounds (n, 2) as songs of a library and returns these in order."""
-
-    def write(*sounds):
-        (tmp_path / "music").mkdir()
-        for i, y in enumerate(sounds):
-            soundfile.write(tmp_path / "music" / f"{i:02d}.wav", y, RATE, subtype="FLOAT")
-        assert store.add(tmp_path / "music", n_workers=1, anyway=True).failures == []
-        return sorted(store.songs(), key=lambda song: song.path)
-
-    return write
-
-
 def render(store, songs, folder, **options):
     """Return a mix and its samples (n, 2)."""
     mix = render_mix(store, songs, folder / "mix.wav", MixRequest(**options))

@@ -15,9 +15,9 @@ from musicsim.extensions.mixtape.mixtape import render_mix
 from musicsim.extensions.mixtape.request import MixRequest
 from musicsim.library.db import schema
 from musicsim.progress import Canceled
+from tests.extensions.mixtape.loops import RATE
 from tests.progress import cancel_when
 
-RATE = 44_100
 # An encoder pads its last frame, and AAC may add one more. Opus, MP3 and lossless formats state their length.
 FRAME_S = {".m4a": 2 * 1024 / RATE}
 EXACT_S = 1 / RATE
@@ -31,22 +31,6 @@ def tone(frequency, seconds, level=0.5, rate=RATE):
 
 def noise(seed, seconds, level=0.1):
     return level * np.random.default_rng(seed).standard_normal((round(seconds * RATE), 2))
-
-
-@pytest.fixture
-def mixable(store, tmp_path):
-    """Return a function that writes sounds (n, channels) as songs of a library and returns these in order."""
-
-    def write(*sounds, rate=RATE):
-        for i, y in enumerate(sounds):
-            path = tmp_path / "music" / f"{i:02d}.wav"
-            path.parent.mkdir(exist_ok=True)
-            soundfile.write(path, y, rate, subtype="FLOAT")
-        report = store.add(tmp_path / "music", n_workers=1, anyway=True)
-        assert report.failures == []
-        return sorted(store.songs(), key=lambda song: song.path)
-
-    return write
 
 
 def written(mix):

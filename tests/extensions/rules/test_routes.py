@@ -12,13 +12,6 @@ from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore
 
 
-@pytest.fixture
-def client(tiny_library, monkeypatch):
-    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    with TestClient(Starlette(routes=routes())) as client:
-        yield client
-
-
 def test_rule_is_saved_followed_and_deleted(client, tiny_library):
     artist = tiny_library.songs()[0].artist
     asked = {"where": [f"artist is {artist}", "minutes < 100"], "order": "year", "songs": 2}
