@@ -33,6 +33,8 @@ from musicsim.wording import count
 group = typer.Typer(no_args_is_help=True)
 
 
+@group.command()
+@take_request(TagRequest)
 def write(
     request: TagRequest,
     properties: Annotated[
@@ -94,6 +96,7 @@ def _show_preview(planned: Preview, *, as_json: bool) -> None:
     echo(f"{count(planned.n_values, 'value')} would be written to {count(len(planned.files), 'file')}.")
 
 
+@group.command()
 def undo(
     run: Annotated[
         str | None, typer.Argument(help="A run, as shown by `musicsim tags runs`; the newest one by default.")
@@ -118,6 +121,7 @@ def undo(
         raise typer.Exit(SOME_FAILED)
 
 
+@group.command()
 def runs(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """List the runs that can be undone, newest first."""
     refuse_visitors()
@@ -127,8 +131,3 @@ def runs(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         emit([{"run": name, "files": n_files} for name, n_files in found])
     else:
         show(("run", "files"), found)
-
-
-group.command()(take_request(TagRequest)(write))
-group.command()(undo)
-group.command()(runs)

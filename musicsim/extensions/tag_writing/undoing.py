@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from musicsim.errors import LibraryError, StorageError
+from musicsim.explorer.job_progress import JobProgress
 from musicsim.extensions.tag_writing.backups import Backup, Backups
 from musicsim.extensions.tag_writing.plan import Target
 from musicsim.extensions.tag_writing.replacing import replace_file
@@ -88,8 +88,7 @@ def finish_last(library: Library, backups: Backups) -> None:
         enter_rewritten(library, backup.song_id, backup.path, digest)
 
 
-def run_undo(library: Library, *, run: str, progress: Any) -> bool:
+def run_undo(library: Library, *, run: str, progress: JobProgress) -> None:
     """Run the job."""
     report = undo_tags(library, run, progress)
     progress.outcome = ". ".join([report.words, *report.problems[:1]])
-    return True

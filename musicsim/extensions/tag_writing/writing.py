@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import AudioError, LibraryError, StorageError
+from musicsim.explorer.job_progress import JobProgress
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.tag_writing.backups import Backup, Backups, Run
 from musicsim.extensions.tag_writing.formats import TaggedFile, Values
@@ -130,8 +131,7 @@ def _write_file(library: Library, backups: Backups, backup_file: Path, planned: 
         backups.check_file.unlink(missing_ok=True)
 
 
-def run_write(library: Library, *, properties: Sequence[str], request: dict[str, Any], progress: Any) -> bool:
+def run_write(library: Library, *, properties: Sequence[str], request: dict[str, Any], progress: JobProgress) -> None:
     """Run the job."""
     report = write_tags(library, properties, TagRequest(**request), progress)
     progress.outcome = ". ".join([report.words, *report.problems[:1]])
-    return True
