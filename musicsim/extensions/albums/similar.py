@@ -52,17 +52,12 @@ class AlbumSpace:
             raise NotFoundError(f"{album.label} has not been compared yet: wait until the running job has finished.")
         return self._place_of[album.id]
 
-    def distances_from(self, place: int) -> Float64Array:
-        """Return the distances from one album to all, after the library's hub reduction."""
-        distances: Float64Array = np.linalg.norm(self._means - self._means[place], axis=1).astype(np.float64)
-        if not self._reduces_hubs:
-            return distances
-        moments = self._proximity.mean_[place], self._proximity.std_[place]
-        return self._proximity.rescore(distances, np.arange(len(distances)), moments)
-
     def nearest(self, place: int) -> Iterator[tuple[int, float]]:
-        """Yield the positions of the other albums and their distances, nearest first."""
-        distances = self.distances_from(place)
+        """Return the positions of the other albums and their distances after hub reduction, nearest first."""
+        distances: Float64Array = np.linalg.norm(self._means - self._means[place], axis=1).astype(np.float64)
+        if self._reduces_hubs:
+            moments = self._proximity.mean_[place], self._proximity.std_[place]
+            distances = self._proximity.rescore(distances, np.arange(len(distances)), moments)
         order: Int64Array = np.argsort(distances, kind="stable")
         return ((other, float(distances[other])) for other in order.tolist() if other != place)
 
