@@ -4,7 +4,7 @@ Vectors and durations select *candidates* without an (n, n) matrix. Only these a
 (:mod:`musicsim.search.recordings`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim._checks import check_whole
 from musicsim.audio import HOP, SAMPLE_RATE
-from musicsim.search.recordings import Comparison
+from musicsim.search.recordings import Comparison, RowArray
 
 _TOLERANCE_S, _TOLERANCE_SHARE = 3.0, 0.03
 BLOCK_ROWS = 512  # Number of songs whose distances are computed together
@@ -32,9 +32,9 @@ class DuplicatePair:
 def find_duplicates(
     X: FloatingArray,
     durations: FloatingArray,
-    frames_of: Callable[[int], FloatingArray | None],
+    frames_of: RowArray,
     *,
-    harmony_of: Callable[[int], FloatingArray | None] | None = None,
+    harmony_of: RowArray | None = None,
     rows: npt.ArrayLike | None = None,
     least_similarity: float = 0.6,
     max_candidates: int = 10,

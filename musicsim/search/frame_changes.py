@@ -15,8 +15,8 @@ from musicsim.audio.features import N_MELS, N_MFCC, mel_corners
 # A codec at 64 kbit/s switches bands above 5 kHz on and off, so only the 32 bands below 5 kHz are used. Their first
 # cosine coefficient, the level, is omitted.
 _N_LOW_BANDS, N_CONTOURS = 32, 10
-# Number of frames in each of two adjacent means; a "change" is their difference. 8 frames are 93 ms. With fewer frames,
-# codec noise matters; with more, a song played 1% faster would still match.
+# Number of frames in each of the two means, 93 ms. With fewer frames, codec noise matters; with more, a song played 1%
+# faster would still match.
 CHANGE = 8
 STRIDE = 4  # Only every fourth change is used, because adjacent changes share most of their frames
 _MIN_OVERLAP = 0.75  # Minimum share of the shorter song that must overlap the other song
@@ -56,12 +56,7 @@ def semitone_effects() -> Float32Array:
 
 
 def changes(frames: FloatingArray, contours: Float32Array) -> Float32Array:
-    """Return, for each frame, the mean of eight frames minus the mean of the eight before, (n_frames - 15, 10).
-
-    The matrix `contours`, (13, 10), is applied to the MFCCs first.
-
-    The difference removes a constant gain or filter, which adds a constant to the MFCCs.
-    """
+    """Return the changes of frames, (n_frames - 15, 10); the matrix `contours`, (13, 10), is applied to the MFCCs."""
     if frames.ndim != 2 or frames.shape[1] < N_MFCC:
         raise ValueError(f"frames_of returned shape {frames.shape}; it must be (n_frames, {N_MFCC} or more).")
     if len(frames) < 2 * CHANGE:

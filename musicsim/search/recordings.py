@@ -113,9 +113,7 @@ class Comparison:
         return Match(agreement, offset, drift, measure_spread(x, y), semitones, self._is_transposed(first, second))
 
     def _is_transposed(self, first: int, second: int) -> bool:
-        if self._harmony_of is None:
-            return False
-        a, b = self._harmony_of(first), self._harmony_of(second)
+        a, b = (self._harmony_of(row) if self._harmony_of else None for row in (first, second))
         return a is not None and b is not None and is_transposed(a, b)
 
     def _read_excerpt(self, row: int) -> Float32Array | None:
