@@ -10,6 +10,7 @@ from .descriptors import Descriptors as Descriptors
 from .descriptors import describe as describe
 from .descriptors import estimate_key as estimate_key
 from .descriptors import estimate_tempo as estimate_tempo
+from .encode import as_frame as as_frame
 from .encode import cut_blocks as cut_blocks
 from .encode import open_encoder as open_encoder
 from .encode import plays_in_browser as plays_in_browser

@@ -143,16 +143,18 @@ def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, ra
     """Convert blocks of any rate and number of channels to frames of one format."""
     for (block_rate, _), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
         resampler = av.AudioResampler(format=sample_format, layout=layout, rate=rate)
-        blocks_and_end = itertools.chain((_as_frame(block_rate, samples) for _, samples in run), [None])
+        blocks_and_end = itertools.chain((as_frame(block_rate, samples) for _, samples in run), [None])
         for frame in itertools.chain.from_iterable(map(resampler.resample, blocks_and_end)):
             # the encoder counts the samples itself; time stamps from several resamplers would go backward
             frame.pts = None
             yield frame
 
 
-def _as_frame(rate: int, samples: Float32Array) -> av.AudioFrame:
+def as_frame(rate: int, samples: Float32Array) -> av.AudioFrame:
+    """Return a block as a frame, with 0 for nan and infinity; more than eight channels become one."""
     channels = samples if len(samples) in _LAYOUTS else samples.mean(axis=0, keepdims=True)
-    finite = np.ascontiguousarray(np.nan_to_num(channels, nan=0.0, posinf=0.0, neginf=0.0))
-    frame = av.AudioFrame.from_ndarray(finite, format="fltp", layout=_LAYOUTS[len(finite)])
+    finite = np.nan_to_num(channels.T, nan=0.0, posinf=0.0, neginf=0.0)
+    # packed, because PyAV cannot fill planar frames with eight channels
+    frame = av.AudioFrame.from_ndarray(finite.reshape(1, -1), format="flt", layout=_LAYOUTS[len(channels)])
     frame.sample_rate = rate
     return frame

@@ -79,7 +79,7 @@ def test_transcoding_keeps_stereo(tmp_path, suffix, rate):
 
 
 def test_mono_stays_mono_and_surround_becomes_stereo(tmp_path):
-    for n_channels, expected in [(1, 1), (6, 2), (10, 2)]:
+    for n_channels, expected in [(1, 1), (6, 2), (8, 2), (10, 2)]:
         y = np.repeat(two_tones(1)[:, :1], n_channels, axis=1) / 4
         soundfile.write(tmp_path / "a.wav", y, 44100)
         transcode(tmp_path / "a.wav", tmp_path / "a.mp3")

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from musicsim import audio
 from musicsim._arrays import Float32Array
 
@@ -47,16 +45,11 @@ def find_format(target: Path) -> Format:
 @contextlib.contextmanager
 def open_writer(path: Path, form: Format) -> Iterator[Write]:
     """Open an audio file, and yield a function that encodes samples (2, n); leaving the block completes the file."""
-    import av
-
     codec, sample_format, rate, bit_rate = form
     with audio.open_encoder(path, codec, sample_format, layout="stereo", rate=rate, bit_rate=bit_rate) as encode:
 
         def write(samples: Float32Array) -> None:
             for start in range(0, samples.shape[1], _CHUNK):
-                chunk = np.ascontiguousarray(samples[:, start : start + _CHUNK])
-                frame = av.AudioFrame.from_ndarray(chunk, format="fltp", layout="stereo")
-                frame.sample_rate = rate
-                encode(frame)
+                encode(audio.as_frame(rate, samples[:, start : start + _CHUNK]))
 
         yield write
