@@ -12,7 +12,7 @@ from musicsim.library.scan.files import Found, find_audio, remote_folders
 
 class Changes(NamedTuple):
     folders: list[str]  # the library's folders and files that changed
-    digest: str  # differs for other changes
+    digest: str  # hash of the changes, which tells whether they were already tried
 
 
 def find_changes(library: Library) -> Changes:

@@ -15,7 +15,7 @@ from musicsim.extensions.daily.watching import Watcher
 
 _log = logging.getLogger(__name__)
 WAKE_S = 5.0
-"""Seconds between two looks at the settings; a look takes less than a millisecond."""
+"""Seconds between two checks of the settings; a check takes less than a millisecond."""
 
 
 @asynccontextmanager

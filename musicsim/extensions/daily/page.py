@@ -19,7 +19,7 @@ from musicsim.ui.components.jobs_view import BUSY, watch_job
 from musicsim.ui.components.listening import play_songs
 from musicsim.wording import clock, count
 
-_LOOK_S = 2.0
+_CHECK_S = 2.0
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -56,7 +56,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 def _notice_changes(snapshot: Snapshot, state: DailyState) -> None:
     """Rerun the page when the automatic work starts a job, or has made mixes."""
 
-    @st.fragment(run_every=_LOOK_S)
+    @st.fragment(run_every=_CHECK_S)
     def notice() -> None:
         if jobs.current(snapshot.library) is not None or read_state(snapshot.library) != state:
             st.rerun()

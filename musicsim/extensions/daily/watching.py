@@ -22,8 +22,8 @@ class Watcher:
 
     def __init__(self, library: Library, *, ignore_battery: bool = False) -> None:
         self.library, self._ignore_battery = library, ignore_battery
-        self._looked = float("-inf")  # monotonic time of the last check for new files
-        self._jobs: dict[str, int] = {}  # the last job for the same changes, or for a day's mixes
+        self._checked = float("-inf")  # monotonic time of the last check for new files
+        self._jobs: dict[str, int] = {}  # ids of jobs, keyed by the digest of the changes or by the day
 
     def step(self, settings: DailySettings) -> Step:
         """Start the next job that is due. Nothing is read or written outside the hours or on battery."""
@@ -34,8 +34,8 @@ class Watcher:
         if running is not None:
             return Step(f"{jobs.job_kinds()[running.kind].title}.", is_last=False)
         limits = {"hours": settings.hours, "cpu": settings.cpu, "ignore_battery": self._ignore_battery}
-        if time.monotonic() - self._looked >= 60 * settings.every:
-            self._looked = time.monotonic()
+        if time.monotonic() - self._checked >= 60 * settings.every:
+            self._checked = time.monotonic()
             changes = find_changes(self.library)
             if changes.folders and not self._is_tried(changes.digest):
                 folders = {"folders": changes.folders}
@@ -50,7 +50,7 @@ class Watcher:
         return Step("Making today's mixes.", is_last=False)
 
     def _is_tried(self, key: str) -> bool:
-        """Return whether a job has ended; a job that the limits stopped may start again."""
+        """Return whether the job for some changes or a day is over; one that the limits stopped may start again."""
         if key not in self._jobs:
             return False
         job = self.library.jobs.get(self._jobs[key])

@@ -145,7 +145,7 @@ class Backups:
         return Backup.read(backup) if backup.exists() else None
 
 
-def temporary_beside(path: Path) -> Path:
+def name_temporary(path: Path) -> Path:
     """Return an unused hidden name in the same folder; scans skip it, and it can replace the file."""
     return path.with_name(f"{_TEMPORARY}{secrets.token_hex(6)}{path.suffix}")
 

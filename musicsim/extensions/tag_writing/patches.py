@@ -21,12 +21,12 @@ _Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """The old version: `prefix` bytes as in the new version, then those `shift` bytes further on, except `runs`."""
+    """The bytes that restore an old version. Except in `runs`, each of its bytes is in the new version."""
 
-    size: int
-    prefix: int
-    shift: int
-    runs: bytes  # compressed: number of runs, their starts and lengths, then their bytes
+    size: int  # bytes of the old version
+    prefix: int  # the first bytes are at the same place in both versions
+    shift: int  # later bytes are this many bytes further on in the new version
+    runs: bytes  # different bytes, compressed: number of runs, their starts and lengths, then their bytes
 
     def restore(self, new: Path, target: Path) -> None:
         """Write the old version to `target`, given the new version."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 from musicsim.errors import LibraryError
-from musicsim.extensions.tag_writing.backups import Backups, sync_folder, temporary_beside
+from musicsim.extensions.tag_writing.backups import Backups, name_temporary, sync_folder
 from musicsim.extensions.tag_writing.plan import Target, check_permissions
 from musicsim.library import Library
 from musicsim.library.scan.catalogue import enter_rewritten
@@ -26,7 +26,7 @@ def replace_file(library: Library, backups: Backups, target: Target, backup: Pat
     """
     file = target.file
     check_permissions(file)
-    temporary = temporary_beside(file)
+    temporary = name_temporary(file)
     with backups.change(temporary, backup), _explain_errors(file):
         before = file.stat()
         digest = make(temporary)

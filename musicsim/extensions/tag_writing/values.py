@@ -15,7 +15,7 @@ _REFERENCE = -18.0  # LUFS, ReplayGain 2.0
 _MOODS = ("brightness", "energy")  # the descriptors whose words describe a mood
 _TOLERANCE = 0.015  # dB; Opus stores steps of 1/256 dB
 MEASURED: Values = ()
-"""Stands for a value that is measured while the file is written."""
+"""Placeholder of a value that is measured while the file is written."""
 
 
 class NewValues:
