@@ -67,6 +67,18 @@ def show_section(app: AppTest, name: str) -> AppTest:
     return app.run()
 
 
+def press(app: AppTest, key: str) -> AppTest:
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def press_label(app: AppTest, label: str) -> AppTest:
+    app.button[labels(app).index(label)].click().run()
+    assert not app.exception
+    return app
+
+
 def labels(app: AppTest) -> list[str]:
     return [button.label for button in app.button]
 

@@ -22,7 +22,7 @@ from musicsim.ui.compare import answers as compare_answers
 from musicsim.ui.compare import session as compare_session
 from musicsim.ui.compare import view as compare_view
 from musicsim.ui.compare.cards import show_cards
-from tests.pages.actions import open_page
+from tests.pages.actions import open_page, said
 from tests.sounds import write_song
 
 NOTHING = Rate(None, 0, 0.0, 1.0, None)
@@ -97,11 +97,6 @@ def type_name(app: AppTest, name: str) -> AppTest:
     box.set_value(name).run()
     assert not app.exception
     return app
-
-
-def said(app: AppTest) -> str:
-    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
-    return "\n".join(element.value.replace("\\", "") for kind in kinds for element in kind)
 
 
 def sent(app: AppTest) -> dict:

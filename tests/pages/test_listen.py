@@ -14,7 +14,7 @@ from musicsim.ui.base.keys import persistent_keys
 from musicsim.ui.components import song_finder
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.listen import conditions, map_column, queue_view, selection
-from tests.pages.actions import end_just_after_first_look
+from tests.pages.actions import end_just_after_first_look, press
 from tests.waiting import PATIENCE_S
 
 SEARCHED = "searched"
@@ -50,12 +50,6 @@ def open_page(**session: object) -> AppTest:
     for key, value in session.items():
         app.session_state[key] = value
     app.run()
-    assert not app.exception
-    return app
-
-
-def press(app: AppTest, key: str) -> AppTest:
-    app.button(key=key).click().run()
     assert not app.exception
     return app
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.library.importing import import_files
 from tests.library.listening import played, write_zip
-from tests.pages.actions import labels, open_page, show_section
+from tests.pages.actions import open_page, press_label, show_section
 
 
 @pytest.fixture
@@ -16,17 +16,11 @@ def section(full) -> AppTest:
     return show_section(open_page("library"), "listening")
 
 
-def press(app: AppTest, label: str) -> AppTest:
-    app.button[labels(app).index(label)].click().run()
-    assert not app.exception
-    return app
-
-
 def look(app: AppTest, *files: tuple[str, str]) -> AppTest:
     """Drop files and preview them."""
     (uploader,) = [u for u in app.get("file_uploader") if u.label == "Listening history files"]
     uploader.set_value([(name, text.encode(), "text/csv") for name, text in files])
-    return press(app, "Preview")
+    return press_label(app, "Preview")
 
 
 def texts(app: AppTest) -> str:
@@ -46,7 +40,7 @@ def plays_of(songs, *more: str) -> str:
 
 def test_empty_state_has_message(section):
     assert "Nothing imported yet." in texts(section)
-    press(section, "Preview")
+    press_label(section, "Preview")
     assert "Choose a file or enter its path." in texts(section)
 
 
@@ -69,7 +63,7 @@ def test_preview_shows_effects_and_writes_nothing(section, full):
     assert skipped == [["no artist or title", 1, "plays.csv, line 6"]]
     assert unmatched == [["Other", "You", "", 9]]
     assert full.revision == before
-    press(app, "Discard")
+    press_label(app, "Discard")
     assert not app.metric
 
 
@@ -89,7 +83,7 @@ def test_exported_tables_contain_no_formulas(section, full, monkeypatch):
 
 def test_import_is_written_listed_and_undone(section, full):
     song = full.songs()[0]
-    app = press(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
+    app = press_label(look(section, ("plays.csv", plays_of([song], "bob,You,Other,9"))), "Import")
     assert "Import 1: 2 rows; 1 of 2 songs are in the library; 1 is saved and matched later." in texts(app)
     assert not app.metric, "the fields are empty again"
     assert "Import 1: 2 rows" in texts(app.run()), "told until it is undone"
@@ -97,7 +91,7 @@ def test_import_is_written_listed_and_undone(section, full):
     assert "1 imported song is not in the library." in texts(app)
     look(app, ("plays.csv", plays_of([song], "bob,You,Other,9")))
     assert "Replaces import 1 (plays.csv" in texts(app)
-    press(app, "Undo import")
+    press_label(app, "Undo import")
     assert "Takes the place" not in texts(app), "it is looked at again when imports have gone"
     assert "Import 1: 2 rows" not in texts(app)
     assert (played(full), full.listening.imports()) == ({}, [])
@@ -110,17 +104,17 @@ def test_history_uses_given_listener_and_format(section, full):
     text = f"uts,artist,track\n1700000000,{song.artist},{song.title}\n"
     app = look(section, ("history.csv", text))
     assert "from 2023-11-14 to 2023-11-14 · listener: Ann" in texts(app)
-    press(app, "Import")
+    press_label(app, "Import")
     assert played(full) == {("Ann", song.id): 1}
 
 
 def test_local_path_is_read_and_missing_path_is_reported(section, full, tmp_path):
     path = write_zip(tmp_path / "history.zip", **{"plays.csv": plays_of(full.songs()[:1])})
     section.text_input(key="listening_path_0").set_value(f'"{path}"')
-    app = press(section, "Preview")
+    app = press_label(section, "Preview")
     assert app.metric[0].value == "1"
     app.text_input(key="listening_path_0").set_value(str(tmp_path / "gone.csv"))
-    press(app, "Preview")
+    press_label(app, "Preview")
     assert f"{tmp_path / 'gone.csv'}: cannot be read" in texts(app)
     assert not app.metric
 
@@ -132,7 +126,7 @@ def test_text_file_is_not_shown_as_playlist(section, full, tmp_path, is_typed):
     section.selectbox(key="listening_format_0").set_value("m3u")
     if is_typed:
         section.text_input(key="listening_path_0").set_value(str(path))
-        press(section, "Preview")
+        press_label(section, "Preview")
     else:
         look(section, (path.name, path.read_text()))
     (error,) = [e.value.replace("\\", "") for e in section.error]
@@ -156,7 +150,7 @@ def test_same_files_are_not_read_again(section, full, monkeypatch):
     monkeypatch.setattr(listening_import.importing, "read_listening", lambda *a, **k: reads.append(1) or real(*a, **k))
     app = look(section, ("plays.csv", plays_of(full.songs()[:1])))
     app.run()
-    press(app, "Preview")
+    press_label(app, "Preview")
     assert (len(reads), len(app.metric)) == (1, 5)
 
 
@@ -166,15 +160,15 @@ def test_finds_close_spellings_of_unmatched_entries(section, full, tmp_path):
     path = tmp_path / "plays.csv"
     path.write_text("listener,artist,title,plays\nann,Queen,Bohemian Rapsody,9\n")
     import_files(full, path)
-    app = press(section.run(), "Look for similar spellings")
+    app = press_label(section.run(), "Look for similar spellings")
     assert [row[:2] + row[3:] for row in tables(app)[-1]] == [
         ["Bohemian Rapsody — Queen", "Bohemian Rhapsody — Queen", 9]
     ]
     assert [b.disabled for b in app.button if b.label in ("Same song", "Different song")] == [True, True]
     full.listening.judge([("Queen", "Bohemian Rapsody", song.id)], is_same=False)
-    press(app, "Look for similar spellings")
+    press_label(app, "Look for similar spellings")
     assert "No song in the library has a similar spelling." in texts(app)
-    press(app, "Reset 1 spelling decision")
+    press_label(app, "Reset 1 spelling decision")
     assert full.listening.list_decisions() == []
 
 
@@ -222,7 +216,7 @@ def test_playlists_are_previewed_with_unmatched_entries(section, full, jobs_star
     assert "Not in the library: 3 entries" in texts(app)
     assert "stay out of the playlists" in texts(app)
     assert jobs_started == []
-    press(app, "Import")
+    press_label(app, "Import")
     assert "Import 1: 1 of 2 playlists; 2 of 5 entries are in the library; 1 left out" in texts(app)
     assert "matched later" not in texts(app), "songs of playlists do not wait"
     assert sorted(tables(app)[0]) == sorted(lists)
@@ -231,8 +225,8 @@ def test_playlists_are_previewed_with_unmatched_entries(section, full, jobs_star
     assert [song.title for song in full.songs(kept.song_ids)] == [one[1], two[1]]
     look(app, ("evening.m3u", m3u(two, one)))
     assert [len(table) for table in tables(app)] == [2, 3, 1], "what was told stays beside what is looked at"
-    press(app, "Discard")
-    press(app, "Undo import")
+    press_label(app, "Discard")
+    press_label(app, "Undo import")
     assert full.playlists() == []
     assert jobs_started == ["walk", "walk"], "the walk forgets them, too"
 
@@ -254,7 +248,7 @@ def test_imported_playlists_show_category_and_accepted_spellings(section, full, 
     tick[0] = True
     app.run()
     assert tables(app)[0] == [["a", "rock", 2, 2]]
-    press(app, "Import")
+    press_label(app, "Import")
     (kept,) = full.playlists()
     assert list(kept.song_ids) == [first.id, second.id]
     assert "1 of 1 playlist; 2 of 2 entries" in texts(app)
@@ -262,6 +256,6 @@ def test_imported_playlists_show_category_and_accepted_spellings(section, full, 
 
 def test_playlist_without_known_songs_starts_no_learning(section, full, jobs_started):
     app = look(section, ("lost.m3u", m3u(("Nobody", "Nothing"))))
-    press(app, "Import")
+    press_label(app, "Import")
     assert "Import 1: 0 of 1 playlist;" in texts(app)
     assert (jobs_started, full.playlists()) == ([], [])

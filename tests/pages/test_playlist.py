@@ -14,6 +14,7 @@ from musicsim.library.db import schema
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
+from tests.pages.actions import press
 from tests.waiting import PATIENCE_S
 
 
@@ -38,12 +39,6 @@ def open_page(**query: str) -> AppTest:
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()
-
-
-def press(app: AppTest, key: str) -> AppTest:
-    app.button(key=key).click().run()
-    assert not app.exception
-    return app
 
 
 def from_menu(app: AppTest, choice: str) -> AppTest:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from datetime import datetime, timedelta
 
 import pytest
@@ -15,6 +14,7 @@ from musicsim.extensions.daily.watching import Watcher
 from tests.command import run
 from tests.extensions.daily.test_limits import EMPTYING, supplies
 from tests.sounds import write_song
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -103,8 +103,7 @@ def test_steps_wait_for_other_jobs(tiny_library, own_music):
     job = jobs.current(tiny_library)
     assert job.arguments == {"folders": [str(own_music)], "hours": "", "cpu": 50, "ignore_battery": False}
     jobs.cancel(tiny_library, job.id)
-    while jobs.current(tiny_library) is not None:
-        time.sleep(0.05)
+    until(lambda: jobs.current(tiny_library) is None)
 
 
 @pytest.mark.long
@@ -119,7 +118,6 @@ def test_canceled_pickup_waits_for_other_changes(tiny_library, own_music):
         job = jobs.current(tiny_library)
         if job is not None:
             jobs.cancel(tiny_library, job.id)
-        while jobs.current(tiny_library) is not None:
-            time.sleep(0.05)
+        until(lambda: jobs.current(tiny_library) is None)
         tiny_library.jobs.update(tiny_library.jobs.recent(1)[0].id, cancel_requested=True, state="cancelled")
         assert watcher.step(settings).words == "There are no new files, and today's mixes are made."

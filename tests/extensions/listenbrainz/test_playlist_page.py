@@ -1,7 +1,8 @@
 """Tests of sending playlists to ListenBrainz from the Playlist page, without a browser."""
 
 from musicsim.extensions.listenbrainz.client import save_token
-from tests.pages.test_playlist import drawn, press
+from tests.pages.actions import press
+from tests.pages.test_playlist import drawn
 
 
 def test_token_enables_sending_playlists(full):

@@ -9,8 +9,8 @@ import soundfile
 from musicsim.extensions.mixtape import page
 from musicsim.library.db import schema
 from musicsim.progress import Canceled
-from tests.pages.actions import run_until
-from tests.pages.test_playlist import open_page, press, select
+from tests.pages.actions import press, run_until
+from tests.pages.test_playlist import open_page, select
 from tests.waiting import PATIENCE_S
 
 

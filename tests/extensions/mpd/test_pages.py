@@ -2,8 +2,8 @@
 
 from musicsim.extensions.mpd.client import MpdAddress, is_mpd_set, mpd_address
 from tests.extensions.mpd.real_mpd import real_mpd
-from tests.pages.actions import open_page, said, show_section
-from tests.pages.test_playlist import drawn, ids_of, press, select
+from tests.pages.actions import open_page, press, said, show_section
+from tests.pages.test_playlist import drawn, ids_of, select
 
 
 def test_mpd_is_saved_after_successful_connection(full, collection, monkeypatch):

@@ -5,7 +5,8 @@ import pytest
 from musicsim.extensions.music_servers.connections import Connections
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from tests.extensions.music_servers.serving import scripted, store_playlists
-from tests.pages.test_playlist import drawn, ids_of, press, select
+from tests.pages.actions import press
+from tests.pages.test_playlist import drawn, ids_of, select
 
 
 @pytest.mark.long
