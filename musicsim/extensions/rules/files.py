@@ -13,7 +13,7 @@ from typing import Any
 from musicsim.errors import LibraryError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.rules.finding import find_songs
-from musicsim.extensions.rules.rule import FIELDS, Condition, Group, Rule, make_rule
+from musicsim.extensions.rules.rule import FIELDS, Condition, Rule, make_rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
@@ -96,20 +96,13 @@ def as_navidrome(name: str, rule: Rule) -> dict[str, Any]:
         raise LibraryError(
             f"Navidrome does not have: {'; '.join(foreign)}. Export the songs as .m3u8, or send them to the server."
         )
-    groups = [group for group in rule.groups if group.conditions]
-    if len(groups) == 1:
-        match, parts = groups[0].match, [_navidrome_condition(one) for one in groups[0].conditions]
-    else:
-        match, parts = rule.match, [_navidrome_group(group) for group in groups]
+    groups = [(one.match, [*map(_navidrome_condition, one.conditions)]) for one in rule.groups if one.conditions]
+    match, parts = groups[0] if len(groups) == 1 else (rule.match, [{match: parts} for match, parts in groups])
     return {
         "name": name, "comment": f"musicsim: {rule}", match: parts or [_EVERY_SONG],
         "sort": _NAVIDROME.get(rule.order, "random"), "order": "desc" if rule.descending else "asc",
         "limit": rule.songs,
     }  # fmt: skip
-
-
-def _navidrome_group(group: Group) -> dict[str, Any]:
-    return {group.match: [_navidrome_condition(one) for one in group.conditions]}
 
 
 def _is_loved(condition: Condition) -> bool:

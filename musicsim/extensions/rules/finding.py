@@ -20,7 +20,7 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.extensions.rules.columns import read_column
-from musicsim.extensions.rules.rule import FIELDS, MAX_NEAREST, Condition, Group, Rule
+from musicsim.extensions.rules.rule import FIELDS, MAX_NEAREST, Condition, Rule
 from musicsim.extensions.rules.store import RuleStore
 from musicsim.library import Library, Song
 
@@ -47,7 +47,12 @@ def find_songs(snapshot: Snapshot, rule: Rule, now: float | None = None) -> Foun
     Raises NotFoundError if a word, or a song of the condition `similar`, is not in the library.
     """
     now = time.time() if now is None else now
-    rows = np.flatnonzero(match_rule(snapshot, rule, now))
+    masks = [
+        _join(snapshot, group.match, [_match(snapshot, one, now) for one in group.conditions])
+        for group in rule.groups
+        if group.conditions
+    ]
+    rows = np.flatnonzero(_join(snapshot, rule.match, masks))
     ordered = _limit(snapshot, rule, _order(snapshot, rule, rows, now))
     return Found(len(rows), ordered)
 
@@ -61,17 +66,8 @@ def songs_named(library: Library, name: str, model: str | None) -> Sequence[Song
     return snapshot.songs_at(find_songs(snapshot, saved.rule).rows)
 
 
-def match_rule(snapshot: Snapshot, rule: Rule, now: float) -> BoolArray:
-    """Return the mask of the songs that meet a rule's conditions, bool (n_indexed,); the caller must not change it."""
-    masks = [_match_group(snapshot, group, now) for group in rule.groups if group.conditions]
-    return _join(snapshot, rule.match, masks)
-
-
-def _match_group(snapshot: Snapshot, group: Group, now: float) -> BoolArray:
-    return _join(snapshot, group.match, [_match(snapshot, one, now) for one in group.conditions])
-
-
 def _join(snapshot: Snapshot, match: str, masks: Sequence[BoolArray]) -> BoolArray:
+    """Return the mask of the rows that are in all masks or in any, bool (n_indexed,); all rows without masks."""
     if not masks:
         return np.ones(snapshot.n_indexed, dtype=bool)
     joined: BoolArray = (np.logical_and if match == "all" else np.logical_or).reduce(masks)

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -42,13 +43,11 @@ CHOICES: dict[str, tuple[str, ...]] = {"key": KEYS, "mode": MODES, "thumb": ("up
 ORDERS = ("random", "similar", "played", "added", "plays", "rating", "year", "minutes", *HEARD)
 MATCHES = ("all", "any")
 
-_COMPARISON_WORDS = sorted((word for words in COMPARISONS.values() for word in words), key=len, reverse=True)
-_START = rf"(?:{'|'.join(FIELDS)})\s*(?:{'|'.join(map(re.escape, _COMPARISON_WORDS))})"
-_CONDITION = re.compile(
-    rf"({'|'.join(FIELDS)})\s*({'|'.join(map(re.escape, _COMPARISON_WORDS))})\s*(.*)", re.IGNORECASE | re.DOTALL
-)
+_FIELD = "|".join(FIELDS)
+_COMPARISON = "|".join(map(re.escape, sorted(chain.from_iterable(COMPARISONS.values()), key=len, reverse=True)))
+_CONDITION = re.compile(rf"({_FIELD})\s*({_COMPARISON})\s*(.*)", re.IGNORECASE | re.DOTALL)
 _JOINTS = {"or": "any", "and": "all"}
-_JOINT = re.compile(rf"\s+({'|'.join(_JOINTS)})\s+(?={_START})", re.IGNORECASE)
+_JOINT = re.compile(rf"\s+({'|'.join(_JOINTS)})\s+(?=(?:{_FIELD})\s*(?:{_COMPARISON}))", re.IGNORECASE)
 _SIMILAR = re.compile(r"(\S+)\s+to\s+(.+)", re.DOTALL)
 _BETWEEN = re.compile(r"\s+(?:and|to)\s+|\.\.")
 
