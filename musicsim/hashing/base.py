@@ -1,5 +1,7 @@
 """Base class of hashes, which turn rows into bits and bits into codes."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -42,6 +44,11 @@ class BitHash(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         rows: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
         starts = range(0, len(rows), ROWS_AT_ONCE)
         return np.concatenate([pack_bits(self._bits(rows[start : start + ROWS_AT_ONCE])) for start in starts])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # codes are integers
+        return tags
 
     def _bits(self, rows: Float64Array) -> BoolArray:
         raise NotImplementedError

@@ -289,7 +289,12 @@ class Library(Opinions):
     def add(
         self, sources: str | Path | Sequence[str | Path], progress: Progress = no_progress, **options: Any
     ) -> "scan.AddReport":
-        """Add the audio files below `sources`, which become roots; see :class:`musicsim.library.scan.ingest.Scan`."""
+        """Add the audio files below `sources`, which become the library's folders.
+
+        `progress` is called with a message and the number of finished and of all files; see
+        :class:`musicsim.progress.Progress`. The `options` are those of :class:`musicsim.library.scan.ingest.Scan`:
+        `retry`, `anyway`, `absent_ok` and `n_workers`. The report counts the files and lists the failures.
+        """
         started = scan.Scan(self, sources, **options)
         self.files.add_roots(started.sources)
         if started.run(progress):

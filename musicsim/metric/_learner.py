@@ -1,5 +1,6 @@
 """Base class of the estimators for metric learning to rank: parameters, solvers, results."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -31,8 +32,8 @@ def as_relevance(y: Any, n: int) -> Relevance:
     relevance = y if isinstance(y, Relevance) else Relevance.from_labels(y)
     if len(relevance) != n or relevance.n_items != n:
         raise ValueError(
-            f"y has {len(relevance)} queries and {relevance.n_items} songs, but X has {n} rows; "
-            f"each row of X must be a query and a song."
+            f"y has {len(relevance)} queries and {relevance.n_items} songs, but X has {n} rows; each row of X must be "
+            "a query and a song. Use an empty list for a row that is not a query."
         )
     if not np.array_equal(relevance.own, np.arange(n)):
         raise ValueError("the queries of y are not the rows of X in order; query i must be row i of X.")
@@ -72,6 +73,17 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             )
         for name in ("C", "tol"):
             check_positive(name, getattr(self, name))
+
+    def _warn_if_zero(self, metric: Float64Array, source: str) -> None:
+        """Warn the caller of `fit` if a metric of 0 is optimal; a C that is too small is the usual reason."""
+        is_optimal = self.objective_ - self.dual_bound_ <= self.tol * self.objective_
+        if is_optimal and not metric.any():
+            warnings.warn(
+                f"The best metric is 0, which maps all songs to the same point. C={self.C:g} is probably too small for "
+                f"the scale of {source}: raise C or scale {source}.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _solve(
         self,

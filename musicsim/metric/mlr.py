@@ -109,8 +109,14 @@ class MLR(LinearMetric, RankingLearner):
         ------
         ValueError
             If no query has both relevant and irrelevant songs.
+
+        Warns
+        -----
+        UserWarning
+            If the best metric is 0, usually because C is too small for the scale of X.
         """
         self._fit(X, y, callback, None)
+        self._warn_if_zero(self.metric_, "X")
         return self
 
     def fit_path(

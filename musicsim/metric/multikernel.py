@@ -51,6 +51,7 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
         flat, _ = self._solve(spaces.songs, relevance, spaces.cone, callback, spaces.components)
         self.components_ = spaces.components(flat)
         self.n_kernels_in_, self.n_songs_in_ = len(matrices), n
+        self._warn_if_zero(flat, "the kernels")
         return self
 
     def transform(self, kernels: Any) -> Float64Array:

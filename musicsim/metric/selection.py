@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import takewhile
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from musicsim._arrays import Float64Array
 from musicsim._callbacks import StepCallback
-from musicsim._checks import check_choice
+from musicsim._checks import check_choice, check_whole
 from musicsim.evaluation import ArtistSplit, query_scores
 from musicsim.metric._learner import as_relevance
 from musicsim.metric.linear import LinearMetric
@@ -36,8 +37,9 @@ class MLRCV(LinearMetric, BaseEstimator):
         Provides all parameters except C.
     Cs : sequence of float
         Values of C, tried in ascending order.
-    cv : splitter or iterable of (training rows, validation rows), optional
-        By default ``ArtistSplit(3, 0.3, random_state=0)``; without groups, every song is its own group.
+    cv : int, splitter or iterable of (training rows, validation rows), optional
+        By default 3. A number n means ``ArtistSplit(n, 0.3, random_state=0)``; without groups, every song is its own
+        group. A splitter gets the labels, if y is made from labels, and the groups.
     scoring : "auc", "map", "mrr", "ndcg" or "precision", optional
         By default the loss of `mlr`.
     tolerance : float >= 0
@@ -115,7 +117,7 @@ class MLRCV(LinearMetric, BaseEstimator):
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         learn = partial(_path_scores, template, songs, relevance, Cs, scoring, callback)
-        splits = enumerate(self._splits(songs, groups))
+        splits = enumerate(self._splits(songs, relevance, groups))
         results = list(takewhile(lambda split: split is not None, workers(learn, splits)))
         learned, plain = [split[0] for split in results], [split[1] for split in results]
         if not learned or np.concatenate(plain).size == 0:
@@ -133,12 +135,22 @@ class MLRCV(LinearMetric, BaseEstimator):
         self.metric_, self.components_ = self.best_.metric_, self.best_.components_
         return self
 
-    def _splits(self, X: Float64Array, groups: Any) -> list[tuple[Any, Any]]:
-        splitter: Any = ArtistSplit(3, 0.3, random_state=0) if self.cv is None else self.cv
-        if not hasattr(splitter, "split"):
-            return list(splitter)
-        artists = np.arange(len(X)) if groups is None else groups
-        return list(splitter.split(X, groups=artists))
+    def _splits(self, X: Float64Array, relevance: Relevance, groups: Any) -> list[tuple[Any, Any]]:
+        from sklearn.model_selection import check_cv
+
+        cv = 3 if self.cv is None else self.cv
+        if isinstance(cv, Integral):
+            check_whole("cv", cv, 1)
+            cv = ArtistSplit(int(cv), 0.3, random_state=0)
+        if groups is None and isinstance(cv, ArtistSplit):
+            groups = np.arange(len(X))
+        labels = None if relevance.labels is None else relevance.labels[0]
+        try:
+            return list(check_cv(cv).split(X, labels, groups))
+        except TypeError as error:
+            if labels is not None:
+                raise
+            raise ValueError(f"cv={self.cv!r} cannot split songs without labels: use a number or KFold.") from error
 
 
 def _path_scores(

@@ -9,7 +9,7 @@ Sets are stored as compressed rows that queries share: 8 bytes per entry and 40 
 take 5 MB. Arrays of songs x songs are never needed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,11 +33,22 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     """
     import pandas as pd
 
+    _reject_mapping(labels, name)
+    if hasattr(labels, "__array__") and not hasattr(labels, "ndim"):
+        labels = np.asarray(labels)
     is_array = hasattr(labels, "ndim")
     if is_array and labels.ndim != 1:
         raise ValueError(f"{name} has shape {labels.shape}; it must be (n_songs,), with one entry per song.")
     # dtype=object: pandas would convert the values of a mixed list to one type
-    codes, known = pd.factorize(pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object))
+    values = pd.Series(labels) if is_array else pd.Series(list(labels), dtype=object)
+    try:
+        codes, known = pd.factorize(values)
+    except TypeError as error:
+        i, entry = next((i, entry) for i, entry in enumerate(values) if not pd.api.types.is_hashable(entry))
+        raise ValueError(
+            f"{name}[{i}] is {entry!r:.60}; it must be one label. "
+            "If you have a list of relevant songs per query, use Relevance.from_lists."
+        ) from error
     unknown = [i for i, value in enumerate(known) if value == -1 or (isinstance(value, str) and not value.strip())]
     codes = codes.astype(np.int64, copy=False)
     if unknown:  # isin is slow for tens of millions of codes
@@ -51,6 +62,14 @@ def group_codes(groups: Any, name: str = "groups") -> Int64Array:
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
     return codes
+
+
+def _reject_mapping(values: Any, name: str) -> None:
+    """Raise ValueError for a dict, whose keys would otherwise be read as the values."""
+    if isinstance(values, Mapping):
+        raise ValueError(
+            f"{name} is a {type(values).__name__}; pass a list with one entry per row, in the order of the rows."
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,7 +211,17 @@ class Relevance:
         irrelevant : iterable of n_queries lists of rows, optional
             By default, all rows that are not relevant. A row may be in one list only; rows in neither are excluded.
         outside : bool; if True, the queries are not in the database, even if their number is `n`
+
+        Examples
+        --------
+        Song 3 is not a query. Without `irrelevant`, songs 2 and 3 are irrelevant to query 0.
+
+        >>> relevance = Relevance.from_lists([[1], [0, 2], [1], []])
+        >>> relevance.relevant(1), relevance.irrelevant(0)
+        (array([0, 2]), array([2, 3]))
         """
+        _reject_mapping(lists, "lists")
+        _reject_mapping(irrelevant, "irrelevant")
         lists = list(lists)
         n = len(lists) if n is None else n
         inside = n == len(lists) and not outside

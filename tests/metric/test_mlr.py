@@ -318,6 +318,23 @@ def test_gap_closes_soon_after_objective_converges():
     fitted(X, y, C=100, tol=1e-3, max_cuts=100)
 
 
+@pytest.mark.parametrize("solver", ["bundle", "admm", "subgradient"])
+def test_warns_that_best_metric_is_zero(solver):
+    X, y = truth.problem("wine")
+    message = "best metric is 0.* C=0.001 is probably too small for the scale of X: raise C or scale X"
+    with pytest.warns(UserWarning, match=message) as caught:
+        mlr = MLR(C=1e-3, solver=solver).fit(X, y)
+    assert caught[0].filename == __file__
+    assert not mlr.metric_.any()
+
+
+def test_metric_other_than_zero_is_silent(recwarn):
+    X, y = truth.problem("wine")
+    assert MLR(C=1.0).fit(X, y).metric_.any()
+    MLR().fit_path(X, y, [1e-3, 1.0])  # the caller compares the values of C
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 def test_warns_when_cuts_run_out():
     X, y = truth.problem("wine")
     with pytest.warns(ConvergenceWarning, match=r"relative gap is 0\.\d+ after 5 cuts, above tol=0.001") as caught:
@@ -446,6 +463,9 @@ def test_rejects_bad_parameters(wrong):
         (np.eye(4), np.array([[0], [0], [1], [1]]), r"shape \(4, 1\)"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1, 1]), "y has 5 queries"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([0, 1]), "y has 2 queries and 4 songs"),
+        (np.eye(4), Relevance.from_lists([[1], [0]], n=4), "Use an empty list for a row that is not a query"),
+        (np.eye(4), [[1], [0], [3], []], r"y\[0\] is \[1\].*Relevance.from_lists"),
+        (np.eye(4), {0: "rock", 1: "rock", 2: "folk", 3: "folk"}, "y is a dict"),
         (np.eye(4), Relevance.from_labels([0, 0, 1, 1]).restrict([1, 0, 3, 2]), "query i must be row i of X"),
         (np.eye(4), Relevance.from_lists([[1]] * 4, outside=True), "query i must be row i of X"),
     ],

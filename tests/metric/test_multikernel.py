@@ -184,7 +184,8 @@ def test_tiny_c_uses_no_kernel():
     X, y = truth.random_lists(12, 3)
     kernels = [X @ X.T, gaussian(X)]
     for structure in ("full", "diagonal"):
-        model = fitted(kernels, y, C=1e-9, structure=structure)
+        with pytest.warns(UserWarning, match="raise C or scale the kernels"):
+            model = fitted(kernels, y, C=1e-9, structure=structure)
         assert [len(L) for L in model.components_] == [0, 0]
         assert model.transform(kernels).shape == (12, 0)
         assert not any(W.any() for W in model.metrics_)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from musicsim.evaluation import ArtistSplit, ranking_scores
 from musicsim.library.processes.pools import LocalPool, map_of
@@ -82,6 +83,32 @@ def test_accepts_given_splits(songs):
     half = np.arange(180) % 2
     cv = MLRCV(MLR(tol=1e-2), Cs=[1.0], cv=[(np.flatnonzero(half == 0), np.flatnonzero(half == 1))], scoring="map")
     assert cv.fit(X, genres).scores_.shape == (1, 1)
+
+
+def test_number_of_splits_means_splits_by_artist(songs):
+    X, genres, artists = songs
+    splits = list(ArtistSplit(2, 0.3, random_state=0).split(X, groups=artists))
+    given = MLRCV(MLR(tol=0.1), Cs=[1.0], cv=splits).fit(X, genres)
+    np.testing.assert_array_equal(
+        MLRCV(MLR(tol=0.1), Cs=[1.0], cv=2).fit(X, genres, groups=artists).scores_, given.scores_
+    )
+
+
+@pytest.mark.parametrize("folds", [StratifiedKFold(2), GroupKFold(3)])
+def test_splitters_get_labels_and_artists(songs, folds):
+    X, genres, artists = songs
+    given = MLRCV(MLR(tol=0.1), Cs=[1.0], cv=list(folds.split(X, genres, artists))).fit(X, genres)
+    relevance = Relevance.from_labels([f"genre {g}" for g in genres])
+    chosen = MLRCV(MLR(tol=0.1), Cs=[1.0], cv=folds).fit(X, relevance, groups=artists)
+    np.testing.assert_array_equal(chosen.scores_, given.scores_)
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"), [(StratifiedKFold(2), "without labels"), (0, "cv=0"), ("three", "Expected `cv`")]
+)
+def test_rejects_unusable_splits(songs, cv, message):
+    with pytest.raises(ValueError, match=message):
+        MLRCV(cv=cv).fit(songs[0], Relevance.from_lists([[0]] * 180))
 
 
 def test_callback_sees_every_fit_and_stops(songs):
