@@ -21,6 +21,12 @@ def duration(seconds: float) -> str:
     return count(round(seconds / 60), "minute") if seconds < 5400 else f"{seconds / 3600:,.1f} hours"
 
 
+def speed(songs_per_second: float) -> str:
+    """Return the speed of an analysis, such as “2.5 songs/s”, or “1.5 songs/min” if it is low."""
+    is_low = songs_per_second < 0.1
+    return f"{60 * songs_per_second:.1f} songs/min" if is_low else f"{songs_per_second:.1f} songs/s"
+
+
 def clock(seconds: float) -> str:
     """Return a duration as m:ss, or h:mm:ss if it is an hour or more."""
     minutes, rest = divmod(int(seconds), 60)

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from musicsim.api.http import http_interface
 from musicsim.cli import COMMANDS as PROGRAM
 from musicsim.cli import console, program
+from musicsim.cli.metavars import name_values
 from musicsim.cli.options import add_options
 from tests.command import run, run_process
 from tests.sounds import write_collection, write_duplicates, write_song
@@ -97,6 +98,55 @@ def test_prints_tables_without_json_option(library):
     out, _ = run("list", "--search", "noise 2", library=library)
     assert "Song noise 2" in out
     assert "Song tones" not in out
+
+
+def _say(*arguments, library, columns):
+    said = CliRunner(env={"COLUMNS": str(columns), "MUSICSIM_LIBRARY": str(library)}).invoke(program, arguments)
+    assert said.exit_code == 0, said.output
+    return said.output
+
+
+def test_narrow_terminal_lists_fewer_columns(library):
+    def heads(*arguments, columns):
+        return re.findall(r"\w+", _say("list", *arguments, library=library, columns=columns).splitlines()[1])
+
+    always = ["id", "title", "artist", "length"]
+    assert heads(columns=40) == always
+    assert heads("--sort", "brightness", columns=60)[:5] == [*always, "bright"]
+    assert always < heads(columns=80) < heads(columns=200)
+    assert heads(columns=200)[-1] == "energy"
+    said = _say("list", library=library, columns=80)
+    assert "Song noise 2" in said
+    assert "--json shows all values" in said
+
+
+def test_info_is_readable(library):
+    said = _say("info", library=library, columns=200)
+    assert "None" not in said
+    assert not set("[]{}'") & set(said)
+    assert re.search(r"fitted on songs: \d+", said)
+
+
+def test_unknown_values_are_empty_cells(capsys):
+    console.show(("name", "synced"), [("home", None)])
+    said = capsys.readouterr().out
+    assert "home" in said
+    assert "None" not in said
+
+
+def test_similar_names_library(library):
+    assert f"Library: {library.name}" in _say("similar", "1", library=library, columns=80)
+
+
+def test_values_in_help_have_whole_names():
+    def add(address: Annotated[str, typer.Argument()], names: Annotated[list[str], typer.Option()]) -> None:
+        pass
+
+    one = typer.Typer()
+    one.command()(add)
+    command = typer.main.get_command(one)
+    name_values(command)
+    assert [parameter.metavar for parameter in command.params[:2]] == ["ADDRESS", "NAME"]
 
 
 def test_lists_songs_by_descriptors(library):

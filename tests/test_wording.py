@@ -1,6 +1,6 @@
 import pytest
 
-from musicsim.wording import add_number, clock, count, count_are, duration
+from musicsim.wording import add_number, clock, count, count_are, duration, speed
 
 
 def test_noun_agrees_with_number():
@@ -22,6 +22,11 @@ def test_noun_agrees_with_number():
 )
 def test_duration_has_a_readable_unit(seconds, words):
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(("per_second", "words"), [(2.5, "2.5 songs/s"), (0.025, "1.5 songs/min")])
+def test_low_speed_is_per_minute(per_second, words):
+    assert speed(per_second) == words
 
 
 def test_free_name_has_lowest_free_number():

@@ -29,7 +29,7 @@ from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.rendering import render_song
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
-from musicsim.wording import clock, count
+from musicsim.wording import clock, count, speed
 
 SOME_FAILED = 3
 LINE_EVERY_S = 10.0  # interval between the progress lines that replace the bar in a pipe
@@ -76,10 +76,10 @@ def emit(value: Any) -> None:
 def show(
     columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
 ) -> None:
-    """Print a table; without columns, omit the header."""
+    """Print a table; without columns, omit the header. Cells that are None are empty."""
     table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
     for row in rows:
-        table.add_row(*map(safe, row))
+        table.add_row(*("" if cell is None else safe(cell) for cell in row))
     Console().print(table)
 
 
@@ -165,8 +165,8 @@ def _lines() -> Iterator[Progress]:
 
 
 def _pace(facts: Mapping[str, Any]) -> tuple[str, str]:
-    speed, left = facts.get("songs_per_second"), facts.get("seconds_left")
-    return f"{speed:.1f} songs/s" if speed else "", f"{clock(left)} left" if left is not None else ""
+    pace, left = facts.get("songs_per_second"), facts.get("seconds_left")
+    return speed(pace) if pace else "", f"{clock(left)} left" if left is not None else ""
 
 
 @contextmanager

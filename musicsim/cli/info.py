@@ -23,7 +23,15 @@ def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         emit(facts)
         return
-    show((), [(name, f"{value:.2f}" if isinstance(value, float) else value) for name, value in facts.items()])
+    show((), [(name, _words(value)) for name, value in facts.items()])
+
+
+def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')}: {part}" for name, part in value.items() if part is not None)
+    if isinstance(value, list):
+        return "\n".join(value)
+    return f"{value:.2f}" if isinstance(value, float) else str("none" if value is None else value)
 
 
 def settings(

@@ -1,9 +1,12 @@
 """The ``musicsim list``, ``edit``, ``artists``, ``duplicates``, ``failed``, ``missing`` and ``forget`` commands."""
 
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
+from rich.console import Console
 
 from musicsim.cli.console import (
     SOME_FAILED,
@@ -20,7 +23,7 @@ from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.search import ListRequest, sort_songs
 from musicsim.explorer.snapshot.same_sound import agreements, groups
-from musicsim.library import SKIPPED, absolute
+from musicsim.library import SKIPPED, Song, absolute
 from musicsim.wording import clock, count
 
 
@@ -30,6 +33,32 @@ def _whole(value: float | None) -> str:
 
 def _share(value: float | None) -> str:
     return "" if value is None else f"{value:.0%}"
+
+
+class _Column(NamedTuple):
+    """A column of `musicsim list`."""
+
+    value: str  # attribute of a song
+    width: int  # longer texts are wrapped in a narrow terminal
+    text: Callable[[Song], str]
+
+
+_COLUMNS = {
+    "id": _Column("id", 5, lambda s: str(s.id)),
+    "title": _Column("title", 24, lambda s: s.title),
+    "artist": _Column("artist", 16, lambda s: s.artist or ""),
+    "length": _Column("duration_s", 6, lambda s: clock(s.duration_s)),
+    "year": _Column("year", 4, lambda s: str(s.year or "")),
+    "album": _Column("album", 16, lambda s: s.album or ""),
+    "genre": _Column("genre", 12, lambda s: s.genre or ""),
+    "tempo": _Column("tempo", 5, lambda s: _whole(s.tempo)),
+    "key": _Column("key", 8, lambda s: s.key_words),
+    "LUFS": _Column("loudness", 4, lambda s: _whole(s.loudness)),
+    "bright": _Column("brightness", 6, lambda s: _whole(s.brightness)),
+    "energy": _Column("energy", 6, lambda s: _whole(s.energy)),
+}
+_ALWAYS = ("id", "title", "artist", "length")
+_BORDERS = 3  # characters per column
 
 
 @take_request(ListRequest)
@@ -44,15 +73,18 @@ def list_songs(
     if as_json:
         emit([song_json(song) for song in songs])
         return
-    heads = ["id", "title", "artist", "album", "year", "genre", "length", "tempo", "key", "LUFS", "bright", "energy"]
-    rows = [
-        (
-            *(s.id, s.title, s.artist or "", s.album or "", s.year or "", s.genre or "", clock(s.duration_s)),
-            *(_whole(s.tempo), s.key_words, _whole(s.loudness), _whole(s.brightness), _whole(s.energy)),
-        )
-        for s in songs
-    ]
-    show(heads, rows)
+    texts = {name: [column.text(song) for song in songs] for name, column in _COLUMNS.items()}
+    names = _fitting(texts, Console().width, request.sort)
+    caption = "--json shows all values." if len(names) < len(_COLUMNS) else ""
+    show(names, zip(*(texts[name] for name in names), strict=True), caption=caption)
+
+
+def _fitting(texts: Mapping[str, Sequence[str]], width: int, sort: str) -> list[str]:
+    """Return the names of the columns that fit into a terminal: the first four, that of the order, then the others."""
+    names = sorted(_COLUMNS, key=lambda name: (name not in _ALWAYS, _COLUMNS[name].value != sort))
+    widths = (min(max(map(len, [name, *texts[name]])), _COLUMNS[name].width) for name in names)
+    ends = accumulate(n + _BORDERS for n in widths)
+    return [name for name, end in zip(names, ends, strict=True) if end < width or name in _ALWAYS]
 
 
 def edit(

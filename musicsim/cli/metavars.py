@@ -28,13 +28,13 @@ def _name_value(name: str, annotation: Any) -> str:
         return _OF_TYPES[kind]
     if get_origin(kind) is tuple:
         return _OF_PAIRS[get_args(kind)[0]]
-    element = get_args(kind)[0] if get_origin(kind) is list else kind
+    is_several = get_origin(kind) is list
+    element = get_args(kind)[0] if is_several else kind
     if element in _OF_TYPES:
         return _OF_TYPES[element]
     if issubclass(element, Enum):
         return "|".join(choice.value for choice in element)
-    singular = name if name.endswith("ss") else name.removesuffix("s")
-    return singular.removeprefix("no_").upper()
+    return (name.removeprefix("no_").removesuffix("s") if is_several else name).upper()
 
 
 def _strip(annotation: Any) -> Any:

@@ -51,4 +51,4 @@ def similar(
         (n, r.song.id, score, r.song.title, r.song.artist or "", r.reason)
         for n, (r, score) in enumerate(zip(results, scores, strict=True), 1)
     ]
-    show(("", "id", "similarity", "title", "artist", "why"), rows)
+    show(("", "id", "similarity", "title", "artist", "why"), rows, caption=f"Library: {lib.name}")

@@ -480,6 +480,13 @@ def test_library_is_switched_in_sidebar(page, address):
     assert "library=empty" in page.url
 
 
+def test_song_without_others_can_be_queued_but_not_compared(page, address):
+    visit(page, address, "listen", "?library=single")
+    row = page.get_by_test_id("song-row")
+    expect(row.get_by_role("button", name="No songs to compare with yet.")).to_be_disabled()
+    expect(row.get_by_role("button", name="to the queue")).to_be_enabled()
+
+
 @pytest.mark.parametrize("library", ["empty", "single", "library"])
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_show_no_errors(page, address, name, library):

@@ -154,6 +154,16 @@ def test_empty_library_gives_clear_error(store):
         find_similar(snapshot, 1)
 
 
+def test_songs_without_model_ask_for_patience(tiny_library):
+    with tiny_library.write() as connection:
+        connection.execute(schema.models.delete())
+    snapshot = take_snapshot(tiny_library)
+    with pytest.raises(ModelError, match="wait until the running job has finished"):
+        read_example(snapshot, b"", "x")
+    with pytest.raises(NotFoundError, match="wait until the running job has finished"):
+        find_similar(snapshot, snapshot.library.songs()[0].id)
+
+
 def mutual_order(X, row):
     """Order rows by mutual proximity from the definition, P(X > d) P(Y > d) of normal distances.
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import job_process, jobs
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer.libraries import create_library, open_library
 from musicsim.explorer.refresh.add_music import demo_folder
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
@@ -162,11 +162,17 @@ def test_canceled_job_can_be_resumed_from_every_page(busy, monkeypatch):
 def test_songs_can_be_played_before_the_first_map(full):
     with full.write() as connection:
         connection.execute(schema.models.delete())
-    full.jobs.update(full.jobs.create("demo", {}, pid=os.getpid()), state="running")
+    job_id = full.jobs.create("demo", {}, pid=os.getpid())
+    full.jobs.update(job_id, state="running", total=24)
     app = open_page("listen")
     assert not app.exception
     (shown,) = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("song_list")]
-    assert [row["song_id"] for row in json.loads(shown.json)["rows"]] == [song.id for song in full.songs()]
+    data = json.loads(shown.json)
+    assert [row["song_id"] for row in data["rows"]] == [song.id for song in full.songs()]
+    assert data["notSimilar"] == "No songs to compare with yet."
+    assert "Similar songs follow after the first 12 songs." in said(app)
+    full.jobs.update(job_id, total=23)
+    assert "Similar songs follow when the job has finished." in said(app.run())
 
 
 @pytest.mark.long
@@ -201,6 +207,23 @@ def test_own_music_goes_to_library_separate_from_demo(full, tmp_path):
     own = open_library("My music")
     until(lambda: jobs.current(own) is None)
     assert ([song.title for song in own.songs()], full.jobs.recent()) == (["Only one"], [])
+
+
+def test_more_own_music_goes_to_existing_library(full, tmp_path):
+    full.files.add_roots([demo_folder(full)])
+    own = open_library(create_library("My music").name)
+    own.jobs.update(own.jobs.create("refresh", {}, pid=os.getpid()), state="running")  # so that the new job waits
+    app = open_page("library")
+    field = app.text_input(key="library_own")
+    assert (field.label, field.value) == ("Library for your music", "My music")
+    assert "your library *My music*" in field.help
+    app.text_input(key="library_folder").set_value(str(tmp_path))
+    app.button[labels(app).index("Add the folder")].click().run()
+    assert not app.exception
+    assert not app.error
+    assert app.sidebar.selectbox[0].value == "My music"
+    assert own.jobs.recent()[0].arguments == {"paths": [str(tmp_path)]}
+    assert full.jobs.recent() == []
 
 
 def test_empty_library_sections_have_messages(full):

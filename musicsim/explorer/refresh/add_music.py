@@ -1,6 +1,6 @@
 """Add music to a library, update its models, bring old songs up to date, and compose the demo collection.
 
-While music is added to a new library, a map is drawn early, and again whenever the library has doubled in size.
+While music is added to a new library, a map is drawn after 12 songs, after 60 songs, and whenever they have doubled.
 """
 
 import os
@@ -25,8 +25,7 @@ from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
 from musicsim.progress import Canceled, Progress
 
-FIRST_MAP = 60
-_FIRST_DEMO_MAP = 12
+FIRST_MAP, SECOND_MAP = 12, 60  # numbers of songs
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"
 _MAX_LEFTOVER_BYTES = 2 << 30
@@ -78,8 +77,7 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
     n_new = sum(task.path not in outdated for task in scan.todo)
     library.files.add_roots(sources)
     total = scan.report.n_unchanged + len(scan.todo)
-    ends = _first_maps(n_new) if library.models.active() is None else []
-    for start, end in pairwise([0, *ends, n_new, len(scan.todo)]):
+    for start, end in pairwise([0, *_maps(library, n_new), len(scan.todo)]):
         if not scan.run(progress, n_files=end - start) or not bring_model_up(
             library, progress, scan.report.n_unchanged + end, total
         ):
@@ -90,9 +88,13 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
     return scan.report
 
 
-def _first_maps(n_songs: int) -> list[int]:
-    """Return the sizes of a new library at which a map is drawn: 60, 120, 240 songs and so on."""
-    return [FIRST_MAP << n for n in range((n_songs // FIRST_MAP).bit_length() - 1)]
+def _maps(library: Library, n_new: int) -> list[int]:
+    """Return the numbers of new songs after which models are updated: all, and in a new library 12, 60, 120, ..."""
+    ends, size = [], FIRST_MAP
+    while library.models.active() is None and 2 * size <= n_new:
+        ends.append(size)
+        size = max(SECOND_MAP, 2 * size)
+    return [*ends, n_new]
 
 
 def keep_upload(library: Library, name: str, data: bytes) -> Path:
@@ -156,8 +158,7 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     known = {song.path for song in library.songs()}
     missing = [plan for plan in plans if folder / plan.relative_path not in known]
     n_done = len(plans) - len(missing)
-    ends = [*((_FIRST_DEMO_MAP, *_first_maps(len(missing))) if not known else ()), len(missing)]
-    for start, end in pairwise([0, *ends]):
+    for start, end in pairwise([0, *_maps(library, len(missing))]):
 
         def report(message: str, done: int = 0, _total: int = 0, /, start: int = start, **facts: Any) -> None:
             progress(message, n_done + start + done, len(plans), **facts)

@@ -106,7 +106,7 @@ def networks_in_use(snapshot: Snapshot) -> list[AudioNetwork]:
 def model_to_compare_with(snapshot: Snapshot) -> SimilarityModel:
     """Return the model of the snapshot; raise ModelError if the library has no model."""
     if snapshot.model is None:
-        raise ModelError("no songs to compare with yet: add a folder first.")
+        raise ModelError(snapshot.no_model_words)
     return snapshot.model
 
 

@@ -221,8 +221,15 @@ class Snapshot:
     @property
     def _needed(self) -> ModelRows:
         if self.model_rows is None:
-            raise NotFoundError(f"{self.library.name}: no songs to compare yet. Add a folder.")
+            raise NotFoundError(self.no_model_words)
         return self.model_rows
+
+    @property
+    def no_model_words(self) -> str:
+        """A sentence that tells users what to do if the library has no model."""
+        if self.n_songs:
+            return "no song has been compared yet: wait until the running job has finished."
+        return "no songs to compare with yet: add a folder first."
 
     @cached_property
     def _song_cache(self) -> "_LruCache[Song]":

@@ -108,7 +108,7 @@ function actions(row, index, data, send) {
   } else {
     if (row.can_explain) box.append(button("?", `Why ${name}?`, () => send("why", index)));
     box.append(
-      button("≈", `Similar songs to ${name}`, () => send("similar", index)),
+      button("≈", data.notSimilar || `Similar songs to ${name}`, () => send("similar", index), data.notSimilar !== ""),
       button("+", `Add ${name} to the queue`, () => send("enqueue", index)),
     );
   }

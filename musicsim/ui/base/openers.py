@@ -79,7 +79,7 @@ choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_
 """Return the available filter values for the songs in a snapshot (cached)."""
 
 
-@st.cache_resource(max_entries=4, show_spinner="Weighting the songs' common features…", hash_funcs=BY_STATE)
+@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)  # threads call it, too
 def walk(snapshot: Snapshot) -> Walk:
     """Return the walk that generates playlists from a snapshot."""
     return Walk(snapshot)

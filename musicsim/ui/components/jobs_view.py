@@ -7,6 +7,7 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.job_progress import WAITS
+from musicsim.explorer.refresh.add_music import FIRST_MAP
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
@@ -19,7 +20,7 @@ from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.wording import clock, count, duration
+from musicsim.wording import clock, count, duration, speed
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."
@@ -128,7 +129,7 @@ def _counted(job: Job) -> list[str]:
 
 def _facts(job: Job) -> str:
     facts = _counted(job)
-    facts += [f"{job.songs_per_second:.1f} songs/s"] if job.songs_per_second else []
+    facts += [speed(job.songs_per_second)] if job.songs_per_second else []
     facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
     if job.state == "paused":
@@ -253,7 +254,13 @@ def _show_first_songs(library: Library) -> None:
             play_songs(library, songs, action.index)
 
     if songs:
-        song_list([row_of(song) for song in songs], key="first_songs", on_action=act)
+        rows = [row_of(song) for song in songs]
+        song_list(rows, key="first_songs", on_action=act, not_similar="No songs to compare with yet.")
+
+
+def _first_map(job: Job) -> str:
+    adds = job.kind in ("add", "scan", "demo")
+    return f"after the first {FIRST_MAP} songs" if adds and job.total >= 2 * FIRST_MAP else "when the job has finished"
 
 
 def stop_without_songs(snapshot: Snapshot) -> None:
@@ -262,7 +269,8 @@ def stop_without_songs(snapshot: Snapshot) -> None:
         return
     job = jobs.current(snapshot.library)
     if job is not None:
-        st.info(f"{_title(job)}: you can play each song as soon as it appears here.", icon=":material/hourglass:")
+        words = f"you can play each song as soon as it appears here. Similar songs follow {_first_map(job)}."
+        st.info(f"{_title(job)}: {words}", icon=":material/hourglass:")
 
         @st.fragment(run_every=1.0)
         def wait() -> None:

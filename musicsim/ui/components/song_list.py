@@ -55,9 +55,11 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
 
 def song_list(
     rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
-    is_queue: bool = False, first: int = 0,
+    is_queue: bool = False, first: int = 0, not_similar: str = "",
 ) -> None:  # fmt: skip
     """Show the rows; `key` must be unique on the page, and `on_action` is called as a widget's callback.
+
+    `not_similar` is the reason why the button ≈ is disabled.
 
     Rows of a queue (`is_queue`) and of an `editable` list have a pin and a menu. Rows of an `editable` list can also be
     moved or replaced, and songs can be inserted after them. Row numbers begin at `first` + 1.
@@ -73,6 +75,7 @@ def song_list(
         key=key, height="content", on_action_change=receive,
         data={
             "rows": [asdict(row) for row in rows], "editable": editable, "queue": is_queue, "first": first,
+            "notSimilar": not_similar,
             "covers": cover_address(active_library(), "{}").lstrip("/"),
         },
     )  # fmt: skip

@@ -26,7 +26,7 @@ from musicsim.ui.library.settings import show_folders, show_settings
 from musicsim.ui.library.songs_table import show_songs
 from musicsim.wording import count
 
-_OWN = "library_own"
+_OWN, _MY_MUSIC = "library_own", "My music"
 _ADD = "library_add"
 _TIDY, _CONNECTIONS, _SETTINGS = "Tidy up", "Connections", "Settings"
 
@@ -62,10 +62,12 @@ def draw() -> None:
 
 def _show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
     if demo_folder(snapshot.library) in snapshot.library.files.roots():
+        exists = any(folder.name == _MY_MUSIC for folder in library_folders())
+        goes_into = f"your library *{_MY_MUSIC}*" if exists else "a new library with this name"
         st.text_input(
-            "New library for your music", "My music", key=_OWN,
-            help="This is the demo. Your music goes into a new library with this name. Leave the field empty to mix "
-            "your music with the demo.",
+            "Library for your music" if exists else "New library for your music", _MY_MUSIC, key=_OWN,
+            help=f"This is the demo. Your music goes into {goes_into}. Leave the field empty to mix your music with "
+            "the demo.",
         )  # fmt: skip
     with st.form("add_folder", border=False):
         st.text_input("Music folder", key="library_folder", placeholder="~/Music")

@@ -14,8 +14,9 @@ from tests.sounds import write_collection
 
 @pytest.fixture
 def reports(monkeypatch):
-    """Return an empty list for progress reports, and draw the first map after four files."""
+    """Return an empty list for progress reports, and draw the first maps after four and nine files."""
     monkeypatch.setattr(building, "FIRST_MAP", 4)
+    monkeypatch.setattr(building, "SECOND_MAP", 9)
     return []
 
 
@@ -37,6 +38,7 @@ def test_new_library_has_map_before_scan_ends(store, tmp_path, reports):
     done = [r["done"] for r in reports]
     assert done == sorted(done)
     assert models[5] == 3, "the first map is of the first four files, one of them broken"
+    assert models[10] == 8, "the second map is of the first nine files"
     assert store.models.active().n_songs_fitted > 6
     assert len(take_snapshot(store).songs_at()) == 18
     assert store.files.roots() == [folder]
@@ -49,6 +51,24 @@ def test_cancel_between_maps_keeps_first_map(store, tmp_path, reports):
     assert len(take_snapshot(store).songs_at()) == 4
     assert not add_and_refresh(store, [folder], progress=no_progress).cancelled
     assert len(take_snapshot(store).songs_at()) == 18
+
+
+def test_folder_gets_early_maps_only_before_first_model(store, tiny_library, tmp_path, monkeypatch):
+    scan = mock.Mock(todo=[mock.Mock(path=tmp_path / f"{n}.mp3") for n in range(130)])
+    scan.report.n_unchanged = 0
+    monkeypatch.setattr(building, "Scan", mock.Mock(return_value=scan))
+    for library, sizes in ((store, [12, 48, 70, 0]), (tiny_library, [130, 0])):
+        scan.run.reset_mock()
+        add_and_refresh(library, [tmp_path], progress=no_progress)
+        assert [call.kwargs["n_files"] for call in scan.run.call_args_list] == sizes
+
+
+def test_demo_gets_same_early_maps_as_folder(store, monkeypatch):
+    add = mock.Mock()
+    monkeypatch.setattr(building, "add_stream", add)
+    with pytest.raises(Canceled):
+        building.build_demo(store, progress=cancel_when(lambda message, *_: message.startswith("simulating")))
+    assert [len(call.args[2]) for call in add.call_args_list] == [12, 48, 60, 240]
 
 
 def test_demo_library_is_recognized_while_it_is_composed(store, monkeypatch):
