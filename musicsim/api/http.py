@@ -244,9 +244,13 @@ def playlist(
     library: str | None = None,
     model: ModelQuery = None,
 ) -> list[dict[str, Any]]:
-    """Generate a playlist through `through` and near `like`, with a reason for each transition (null if unknown)."""
+    """Generate a playlist through `through` and near `like`, with a reason for each transition (null if unknown).
+
+    `probability` and `without` are those of the song with and without its `edge`; `instead` is the id of the song that
+    gains most without the edge.
+    """
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
-    return [render_song(song) | {"reason": reason} for song, reason in zip(drawn.songs, drawn.reasons, strict=True)]
+    return [render_song(song) | step for song, step in zip(drawn.songs, drawn.steps_as_json(), strict=True)]
 
 
 async def _show_refusal(request: Request, error: Exception) -> JSONResponse:

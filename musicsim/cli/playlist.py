@@ -122,13 +122,14 @@ def export_playlist(songs: Sequence[Song], target: Path, *, is_relative: bool) -
 def _show(
     generated: GeneratedPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
 ) -> None:
-    steps = list(zip(generated.songs, generated.reasons, strict=True))
     if as_json:
-        songs = [{"song": song_json(song), "reason": reason} for song, reason in steps]
+        steps_json = zip(generated.songs, generated.steps_as_json(), strict=True)
+        songs = [{"song": song_json(song), **step} for song, step in steps_json]
         named = {name: str(path) if path else None for name, path in files.items()}
         emit({"seed": seed, "songs": songs, "minutes": generated.duration_s / 60, "notes": notes, **named})
         return
     caption = "\n".join([f"{generated.duration_s / 60:.0f} minutes, seed {seed}", *notes])
+    steps = zip(generated.songs, generated.reasons, strict=True)
     rows = [(n, song.id, song.title, song.artist or "", reason or "") for n, (song, reason) in enumerate(steps, 1)]
     show(("", "id", "title", "artist", "reached because"), rows, caption=caption)
 

@@ -102,12 +102,34 @@ _TRIES = 4  # number of songs drawn from an edge before all its members are chec
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """The effect of the edge that led to a song: the song's probability with all edges, and without this edge.
+
+    Both are exact, and include the restrictions, the weights of songs and the steering of the step. `instead` is the
+    song whose probability rises most without the edge, None if no probability rises.
+    """
+
+    probability: float
+    without: float
+    instead: int | None
+
+    @property
+    def p_changed(self) -> float:
+        """Probability that removing the edge changes the next song, if both walks are coupled as closely as possible.
+
+        This is 1 - min(1, without / probability), the smallest value of all couplings.
+        """
+        return max(0.0, 1.0 - self.without / self.probability) if self.probability > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Transition:
     """A step of a playlist and the edge that explains it.
 
     `previous` is None for the opening song. `probability` is the model's P[edge | previous song] (P[edge] for the
     opening song) at the walk's temperature, without restrictions. If no edge of the previous song led to an allowed
-    song, the edge is the uniform one (-1 if there is none) and the probability is 0.
+    song, the edge is the uniform one (-1 if there is none) and the probability is 0. `trial` is the effect of the edge,
+    if it was requested and the edge was drawn.
     """
 
     previous: int | None
@@ -116,6 +138,7 @@ class Transition:
     name: str
     probability: float
     reason: str
+    trial: Trial | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +162,21 @@ def _draw(values: Float64Array, rng: np.random.Generator) -> int:
     return min(index, int(np.flatnonzero(values)[-1]))  # rounding may lead beyond the last positive value
 
 
+def _compare(song: int, step: Float64Array, without: Float64Array) -> Trial:
+    """Return the trial of an edge, given the probabilities of all songs with and without it."""
+    rise = without - step
+    rise[song] = 0.0
+    instead = int(rise.argmax())
+    return Trial(float(step[song]), float(without[song]), instead if rise[instead] > 0 else None)
+
+
 @dataclass(slots=True, kw_only=True)
 class Walker:
     """A model's walk under restrictions.
 
     `weigh` returns the weights of songs at a position (None if they are equal), and `steer` returns factors that depend
     on the previous song. `within` takes a song, and returns the songs that the uniform edge leads to from there (by
-    default all). `bridge` is called if later songs are fixed.
+    default all). `bridge` is called if later songs are fixed. If `has_trials`, each step gets its :class:`Trial`.
     """
 
     graph: Hypergraph = field(kw_only=False)
@@ -158,6 +189,7 @@ class Walker:
     bridge: Callable[[], Bridge]
     steer: Steering | None = None
     within: Callable[[int], IntpArray] | None = None
+    has_trials: bool = False
     _messages: dict[int, Float64Array] = field(init=False, default_factory=dict)
     _notes: list[str] = field(init=False, default_factory=list)
 
@@ -235,32 +267,50 @@ class Walker:
             edges, probabilities = np.arange(self.graph.n_edges), self.opening
         else:
             edges, probabilities = self.edge_probabilities(previous)
-        left = probabilities.copy()
+        usable = probabilities.copy()
         if not self.use_uniform and self.graph.uniform_edge is not None:
-            left[edges == self.graph.uniform_edge] = 0.0
+            usable[edges == self.graph.uniform_edge] = 0.0
         weights = self._weigh_songs(place)
-        if weights is None and (self.steer is None or previous is None):
-            choice = self._draw_unweighted(edges, left, allowed)
-        else:
-            members = self._list_members(edges, left, previous)
-            if self.steer is not None and previous is not None:
-                free = self._free_step(members, left, allowed, weights)
-                factors = self.steer(place, previous, free) if free.any() else None
-                weights = factors if weights is None else weights if factors is None else weights * factors
-            final = allowed.astype(np.float64) if weights is None else np.where(allowed, weights, 0.0)
-            choice = self._draw_weighted(members, left, final, allowed)
-        if choice is not None:
-            k, song = choice
-            name = self.graph.names[edges[k]]
-            reason = describe_edge(name, both=previous is not None)
-            return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason)
-        return self._draw_any(previous, allowed, weights)
+        is_plain = weights is None and (self.steer is None or previous is None)
+        members = [] if is_plain and not self.has_trials else self._list_members(edges, usable, previous, is_plain)
 
-    def _list_members(self, edges: IntpArray, left: Float64Array, previous: int | None) -> list[IntpArray]:
-        """Return the songs that each edge leads to from the previous song; none for edges with probability 0."""
+        def weigh(left: Float64Array) -> Float64Array | None:
+            """Return the steered weights of songs, if edges are drawn with the probabilities `left`."""
+            if self.steer is None or previous is None:
+                return weights
+            free = self._free_step(members, left, allowed, weights)
+            factors = self.steer(place, previous, free) if free.any() else None
+            return factors if weights is None else weights if factors is None else weights * factors
+
+        final = weigh(usable)
+        if is_plain:
+            choice = self._draw_unweighted(edges, usable.copy(), allowed)
+        else:
+            songs = allowed.astype(np.float64) if final is None else np.where(allowed, final, 0.0)
+            choice = self._draw_weighted(members, usable.copy(), songs, allowed)
+        if choice is None:
+            return self._draw_any(previous, allowed, final)
+        k, song = choice
+        trial = None
+        if self.has_trials:
+            others = usable.copy()
+            others[k] = 0.0
+            step = self._free_step(members, usable, allowed, final)
+            trial = _compare(song, step, self._free_step(members, others, allowed, weigh(others)))
+        name = self.graph.names[edges[k]]
+        reason = describe_edge(name, both=previous is not None)
+        return Transition(previous, song, int(edges[k]), name, float(probabilities[k]), reason, trial)
+
+    def _list_members(
+        self, edges: IntpArray, left: Float64Array, previous: int | None, is_plain: bool
+    ) -> list[IntpArray]:
+        """Return the songs that each edge leads to from the previous song; none for edges with probability 0.
+
+        A plain step, without weights, ignores `within`.
+        """
         nothing = np.empty(0, dtype=np.intp)
         members = [self.graph.members(e) if p > 0 else nothing for e, p in zip(edges.tolist(), left, strict=True)]
-        if self.within is not None and previous is not None:
+        if self.within is not None and previous is not None and not is_plain:
             for k in np.flatnonzero((edges == self.graph.uniform_edge) & (left > 0)):
                 members[int(k)] = self.within(previous)
         return members
@@ -268,7 +318,7 @@ class Walker:
     def _free_step(
         self, members: Sequence[IntpArray], left: Float64Array, allowed: BoolArray, weights: Float64Array | None
     ) -> Float64Array:
-        """Return the unsteered probabilities of the next song; if no edge has an allowed song, any song may be next."""
+        """Return the probabilities of the next song; if no edge has an allowed song, any song may be next."""
         mass = self.graph.song_weight * allowed
         step = np.zeros(self.graph.n_songs)
         for songs, p in zip(members, left, strict=True):

@@ -327,6 +327,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         temperature: float = 1.0,
         repeat: bool = False,
         use_uniform: bool = True,
+        trials: bool = False,
     ) -> Playlist:
         """Generate a playlist of `length` songs, with the edge of each step.
 
@@ -359,6 +360,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         repeat : bool; allow songs to be repeated, but not immediately
         use_uniform : bool
             If False, use the uniform edge only if no other edge has an allowed song, as for the examples in the thesis.
+        trials : bool
+            Compare each step with the same step without its edge, in the `trial` of its `Transition`. A step takes time
+            in proportion to the sizes of the song's edges.
 
         Returns
         -------
@@ -408,6 +412,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             weigh=self._check_weighing(weigh),
             steer=steer,
             within=within,
+            has_trials=trials,
             bridge=lambda: Bridge(graph, pull if use_uniform else self._weaken_uniform(pull)),
         )
         songs, steps, note = walker.walk(length)

@@ -332,6 +332,7 @@ class Pool:
                 within=self.ranks.near if self.is_paced and not (jumps or request.along) else None,
                 temperature=1.0 if self.is_paced else temperature_of(request.surprise),
                 use_uniform=self.is_paced or jumps,
+                trials=True,
                 random_state=random_state,
             )
             if len(generated.songs) == length or len(generated.songs) >= n_left:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from musicsim import playlist
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, ClusterNames, build_hypergraph, default_weights
+from musicsim.explorer.playlists.reason_weights import factors_of
 from musicsim.explorer.playlists.song_labels import load_sources, play_counts
 from musicsim.explorer.playlists.steering import (
     Pool,
@@ -41,15 +43,39 @@ _TOLERANCE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """The probability of a song with the edge that led to it, and without; see :class:`musicsim.playlist.Trial`."""
+
+    probability: float
+    without: float
+    instead: Song | None  # the song whose probability rises most without the edge
+
+
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A step from one song to the next, and its probability.
 
-    `reason` is a fact that a listener can check, or "" if none is known. `label` names the edge of the hypergraph.
+    `reason` is a fact that a listener can check, or "" if none is known. `label` describes the edge of the hypergraph,
+    `name` is its name there.
     """
 
     reason: str
     probability: float
     label: str = ""
+    name: str = ""
+    effect: Effect | None = None  # None if the step was not generated
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the edge and its effect for the command line and HTTP."""
+        facts: dict[str, Any] = {"reason": self.reason or None, "edge": self.name or None}
+        if self.effect is None:
+            return facts | {"probability": None, "without": None, "instead": None}
+        instead = self.effect.instead
+        return facts | {
+            "probability": self.effect.probability,
+            "without": self.effect.without,
+            "instead": instead.id if instead else None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +101,10 @@ class GeneratedPlaylist:
     def duration_s(self) -> float:
         """Length of the playlist in seconds."""
         return sum(song.duration_s for song in self.songs)
+
+    def steps_as_json(self) -> list[dict[str, Any]]:
+        """Return :meth:`Edge.as_json` of each song; a fixed first song has no edge."""
+        return [(edge or Edge("", 0.0)).as_json() for edge in self.edges]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +143,10 @@ class Walk:
     def _load(self, model_folder: Path) -> None:
         self._graph = build_hypergraph(self.snapshot, load_sources(self.snapshot), own=True)
         names = self._graph.names
-        fitted = load_walk(model_folder)
+        fitted, factors = load_walk(model_folder), factors_of(self.snapshot.library, names)
         self._is_paced = fitted is None or not fitted.facts["n_judged"]
         if fitted is None:
-            self._weights[""] = default_weights(names)
+            self._weights[""] = default_weights(names) * factors
             return
         facts = fitted.facts
         self.n_playlists, self.n_judged = facts["n_playlists"], facts["n_judged"]
@@ -130,15 +160,23 @@ class Walk:
             weights = np.where(columns >= 0, fitted_weights[columns], _NEW_EDGE)
             if own.any():  # the weights of the listener's own playlists are not fitted
                 weights[own] = own_share / (1.0 - own_share) * weights[~own].sum() / np.count_nonzero(own)
+            weights *= factors
             self._weights[dialect.name] = weights / weights.sum()
 
-    def _model(self, dialect: str | None = None) -> playlist.PlaylistModel:
+    def _model(self, dialect: str | None = None, without: Collection[str] = ()) -> playlist.PlaylistModel:
+        """Return the walk of a dialect, except the edges named in `without`."""
         if self._graph is None:
             raise NotFoundError("the library has no songs for a playlist: add a folder first.")
         if dialect and dialect not in self._weights:
             known = ", ".join(f"“{d.name}”" for d in self.dialects if d.name) or "none"
             raise NotFoundError(f"this library does not have the dialect “{dialect}”. Its dialects: {known}.")
-        return playlist.PlaylistModel(self._graph, weights=self._weights[dialect or ""])
+        weights = self._weights[dialect or ""]
+        if without:
+            kept = np.array([name not in without for name in self._graph.names])
+            if not weights[kept].any():
+                raise ValueError("not_because leaves out every reason: leave out fewer.")
+            weights = weights * kept
+        return playlist.PlaylistModel(self._graph, weights=weights)
 
     @cached_property
     def _ranks(self) -> SoundRanks:
@@ -184,7 +222,7 @@ class Walk:
 
     def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
         """Generate a playlist; raises NotFoundError without songs or dialect, and ValueError if positions conflict."""
-        model = self._model(request.dialect)
+        model = self._model(request.dialect, request.not_because)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
         n_left = len(np.union1d(np.flatnonzero(allowed), required))
@@ -195,11 +233,24 @@ class Walk:
             generated, notes = _generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
+        effects = self._effects(steps, pool.rows)
         edges = tuple(
-            self._edge(step, pool.X, previous, song) if step else None
-            for step, previous, song in zip(steps, [None, *songs], songs, strict=False)
+            replace(self._edge(step, pool.X, previous, song), effect=effect) if step else None
+            for step, effect, previous, song in zip(steps, effects, [None, *songs], songs, strict=False)
         )
         return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
+
+    def _effects(self, steps: Sequence[playlist.Transition | None], rows: Int64Array) -> list[Effect | None]:
+        """Return the effect of the edge of each step; `rows` are the rows of the numbers in the steps."""
+        trials = [step.trial if step else None for step in steps]
+        numbers = [trial.instead for trial in trials if trial and trial.instead is not None]
+        others = dict(zip(numbers, self.snapshot.songs_at(rows[np.array(numbers, dtype=np.intp)]), strict=True))
+        return [
+            Effect(trial.probability, trial.without, None if trial.instead is None else others[trial.instead])
+            if trial
+            else None
+            for trial in trials
+        ]
 
     def _pool(
         self,
@@ -238,6 +289,10 @@ class Walk:
             edges.append(known.get(pair) or self._edge(model.explain(*places), self.snapshot.X, *two))
         return GeneratedPlaylist(tuple(songs), tuple(edges))
 
+    def describe(self, name: str) -> str:
+        """Describe an edge, such as “both tagged calm”."""
+        return "similar sound" if _is_sound(name) else self._describe(name)
+
     def _describe(self, name: str, *, both: bool = True) -> str:
         return playlist.describe_edge(name, both=both, called=self._name_group)
 
@@ -253,13 +308,13 @@ class Walk:
         if not step.name:
             return Edge(step.reason, step.probability, step.reason)
         if previous is None:
-            return Edge("", step.probability, self._describe(step.name, both=False))
+            return Edge("", step.probability, self._describe(step.name, both=False), step.name)
         is_sound = _is_sound(step.name)
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
         label = _label_sound(describe_sound(self.snapshot, previous, song)) if is_sound else self._describe(step.name)
         reason = self._reason(step.name, previous, song) if self._uses_sound else label
-        return Edge(reason, step.probability, label)
+        return Edge(reason, step.probability, label, step.name)
 
     def _reason(self, name: str, previous: Song, song: Song) -> str:
         """Return facts about two songs, first those of the edge that can be heard; "" if none is known."""

@@ -14,7 +14,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import safe_message
 from musicsim.ui.base.keys import Key
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, change
-from musicsim.ui.playlist.request_form import MAX_SONGS, remember_drawn, request_of
+from musicsim.ui.playlist.request_form import KEYS, MAX_SONGS, remember_drawn, request_of
 
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error from the last request")
 
@@ -96,6 +96,12 @@ def redraw_after(snapshot: Snapshot, walker: Walk, index: int) -> None:
         fixed = draft.kept.union(draft.request.stops if draft.request else ())
         keep = {place: i for place, i in enumerate(draft.song_ids) if place <= index or i in fixed}
         _redraw(snapshot, walker, draft, keep, len(draft.song_ids))
+
+
+def redraw_without(snapshot: Snapshot, walker: Walk, index: int, reason: str) -> None:
+    """Regenerate the songs from a position on without a reason, named as an edge; later requests leave it out, too."""
+    KEYS["not_because"].set(sorted({*KEYS["not_because"].get(), reason}))
+    redraw_after(snapshot, walker, index - 1)
 
 
 def extend(snapshot: Snapshot, walker: Walk, n_more: int) -> None:

@@ -35,7 +35,7 @@ _FIRST, _LENGTH = KEYS["first"], KEYS["length"]
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "no_folders", "keys", "modes")
 _SONGS = ("through", "like", "exclude")
 _PER_LIBRARY: tuple[Key[Any], ...] = (
-    _DRAWN, _STARTED, *(KEYS[name] for name in ("dialect", "first", "words", *_SONGS, *_NAMES, *RANGES)),
+    _DRAWN, _STARTED, *(KEYS[name] for name in ("dialect", "first", "words", "not_because", *_SONGS, *_NAMES, *RANGES)),
 )  # fmt: skip
 
 

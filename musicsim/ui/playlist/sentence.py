@@ -102,6 +102,7 @@ def _others() -> str:
         f"{count(spacing, 'song')} between artists": spacing != options["spacing"].default,
         "recent songs, too": not KEYS["avoid_recent"].get(),
         "alternate versions": not KEYS["versions_apart"].get(),
+        f"without {count(len(KEYS['not_because'].get()), 'reason')}": bool(KEYS["not_because"].get()),
         f"seed {seed}": seed is not None,
     }
     return ", ".join(words for words, is_changed in found.items() if words and is_changed)
@@ -159,6 +160,11 @@ def _edit_others(walker: Walk, tabs: Mapping[str, Tab]) -> None:
     st.number_input(**_number("spacing"))
     for name in ("avoid_recent", "versions_apart"):
         st.toggle(**_widget(name))
+    if KEYS["not_because"].get():
+        st.pills(
+            **_widget("not_because"), options=KEYS["not_because"].get(), selection_mode="multi", wrap=True,
+            format_func=lambda name: plain(walker.describe(name)),
+        )  # fmt: skip
     st.number_input(**_number("seed"), placeholder="random")
     draft = PLAYLIST.get()
     if draft is not None and draft.seed is not None:

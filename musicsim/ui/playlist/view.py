@@ -7,12 +7,14 @@ from functools import partial
 
 import streamlit as st
 
+from musicsim.explorer.playlists.reason_weights import is_stable, lower_reason
 from musicsim.explorer.playlists.steering import works_of
-from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist, Walk
+from musicsim.explorer.playlists.walk import Edge, Effect, GeneratedPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
+from musicsim.public import is_public
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
+from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
 from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
@@ -26,6 +28,7 @@ from musicsim.wording import capitalize, count
 _ADD, _STEP = "add songs", "step"  # names of dialogs; their subject is a position
 _N_MORE = 5  # number of songs to generate at the end
 _MAX_REASONS = 8
+_EFFECTS: Key[bool] = Key("playlist_effects", bool, "whether rows show the effects of reasons", is_kept=True)
 _YEARS = re.compile(r"( and)? from \d{4}(-\d{4})?$")
 
 
@@ -64,6 +67,9 @@ def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
         "Add to queue": lambda: enqueue_songs(snapshot.library, snapshot.songs_at(rows)),
         "Add songs": partial(DIALOG.set, (_ADD, len(ids))),
     }
+    choices["Hide the effects of reasons" if _EFFECTS.get() else "Show the effects of reasons"] = lambda: _EFFECTS.set(
+        not _EFFECTS.get()
+    )
     n_more = min(_N_MORE, min(MAX_SONGS, snapshot.n_indexed) - len(ids))
     if n_more > 0:
         choices[f"Generate {count(n_more, 'more song')}"] = partial(actions.extend, snapshot, walker, n_more)
@@ -99,7 +105,7 @@ def absent_songs(snapshot: Snapshot, draft: PlaylistDraft) -> list[Song]:
 def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
     """Show the songs, and the reasons between them."""
     rows = [
-        replace(row_of(song, link=edge.reason if edge else None), is_kept=song.id in draft.kept)
+        replace(row_of(song, link=_link(edge)), is_kept=song.id in draft.kept)
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
     song_list(rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True)
@@ -108,6 +114,22 @@ def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: Gen
         _add_dialog(snapshot, place)
     elif step is not None and step < len(draft.song_ids):
         _why_dialog(snapshot, walker, draft, step)
+
+
+def _link(edge: Edge | None) -> str | None:
+    """Return the words between two rows: the reason, and its effect if effects are shown."""
+    if edge is None or edge.effect is None or not _EFFECTS.get():
+        return edge.reason if edge else None
+    return f"{edge.reason or edge.label} · {_words_of(edge.effect)}"
+
+
+def _words_of(effect: Effect) -> str:
+    without = f"{_percent(effect.probability)} → {_percent(effect.without)} without it"
+    return f"{without}: {effect.instead.title}" if effect.instead else without
+
+
+def _percent(probability: float) -> str:
+    return "< 0.1%" if 0 < probability < 0.0005 else f"{probability:.1%}"
 
 
 def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
@@ -189,12 +211,47 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
         share = f"{rest:.0%}" if rest >= 0.005 else "less than 1%"
         st.caption(f"{count(n_left, 'more reason')} with a total of {share}.")
     st.caption("The checked reason was used." if known else "The most likely reason is checked.")
+    if used is not None and used.effect is not None:
+        _show_effect(used.effect, second_title)
+    with st.container(horizontal=True):
+        if st.button(
+            "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
+            help="Replaces the second song.",
+        ):  # fmt: skip
+            close_dialog()
+            actions.redraw_one(snapshot, walker, place)
+            st.rerun()
+        if used is not None and used.name:
+            _show_vetoes(snapshot, walker, place, used)
+
+
+def _show_effect(effect: Effect, title: str) -> None:
+    """Explain what the reason of a step changed."""
+    other = f" “{plain(effect.instead.title)}” would have gained most." if effect.instead else ""
+    st.markdown(
+        f"The probability of “{plain(title)}” was **{_percent(effect.probability)}**. Without this reason, it would "
+        f"have been **{_percent(effect.without)}**.{other}"
+    )
+
+
+def _show_vetoes(snapshot: Snapshot, walker: Walk, place: int, used: Edge) -> None:
+    """Show the buttons that leave a reason out of this playlist, and that lower its weight in all playlists."""
     if st.button(
-        "Another song", icon=":material/alt_route:", key="playlist_another_way", type="primary",
-        help="Replaces the second song.",
+        "Not this reason", icon=":material/block:", key="playlist_veto",
+        help="Regenerates the songs from here on without this reason. *More options* lists the reasons left out.",
     ):  # fmt: skip
         close_dialog()
-        actions.redraw_one(snapshot, walker, place)
+        actions.redraw_without(snapshot, walker, place, used.name)
+        st.rerun()
+    if is_public() or not is_stable(used.name):
+        return
+    if st.button(
+        "Less often", icon=":material/trending_down:", key="playlist_less_often",
+        help="Lowers the weight of this reason to a quarter in all playlists. *Weights* can restore it.",
+    ):  # fmt: skip
+        close_dialog()
+        lower_reason(snapshot.library, used.name)
+        st.toast(f"“{plain(used.label)}” has a quarter of its weight now.", icon=":material/trending_down:")
         st.rerun()
 
 

@@ -6,7 +6,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from musicsim.explorer.playlists.reason_weights import read_factors, restore_reason
 from musicsim.explorer.playlists.walk import Dialect, Walk
+from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import escape_for_chart, plain
 from musicsim.ui.components.downloads import chart, show_table
@@ -38,6 +40,7 @@ def show_weights(walker: Walk) -> None:
     with right:
         st.header("The strongest", anchor=False)
         _show_strongest(walker, chosen)
+    _show_lowered(walker)
     if walker.n_playlists:
         _show_gains(walker.dialects)
 
@@ -102,6 +105,20 @@ def _show_strongest(walker: Walk, chosen: str) -> None:
     st.caption(
         f"Share of the total weight {whose}. Each step picks one of a song's reasons in proportion to these weights."
     )
+
+
+def _show_lowered(walker: Walk) -> None:
+    """Show the reasons whose weights the user has lowered, each with a button that restores its weight."""
+    library = walker.snapshot.library
+    factors = read_factors(library)
+    if not factors:
+        return
+    st.header("Less often", anchor=False)
+    for n, (name, factor) in enumerate(factors.items()):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{plain(walker.describe(name))}: {factor:.1%} of its weight", width="content")
+            if not is_public():
+                st.button("Restore", key=f"weights_restore_{n}", on_click=restore_reason, args=(library, name))
 
 
 def _show_gains(dialects: Sequence[Dialect]) -> None:
