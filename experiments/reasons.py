@@ -37,7 +37,7 @@ N_RESAMPLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: the number of its playlist, and the probability of a change without each edge (nan if there is none)."""
+    """One step: the number of its playlist, and probabilities of a change without each edge (nan if there is none)."""
 
     playlist: int
     stated: float
