@@ -85,6 +85,23 @@ def test_transition_is_explained_and_song_is_replaced(page, address):
     assert after[:3] + after[4:] == before[:3] + before[4:]
 
 
+def test_reason_is_left_out_and_undone(page, address):
+    before = draw(page, address)
+    page.get_by_test_id("transition").nth(3).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Without this reason, it would have been")
+    dialog.get_by_role("button", name="Not this reason").click()
+    expect(dialog).to_have_count(0)
+    expect(page.locator(".st-key-playlist_part_more")).to_contain_text("without 1 reason")
+    expect(rows(page)).to_have_count(8)
+    assert row_ids(page)[:4] == before[:4]
+    page.get_by_role("button", name="Undo").click()
+    expect_rows(page, before)
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_text("Show the effects of reasons").click()
+    expect(page.get_by_test_id("transition").first).to_contain_text("without it")
+
+
 def test_kept_songs_stay_when_others_are_regenerated(page, address):
     before = draw(page, address)
     in_row(page, 2, "Keep").click()

@@ -9,6 +9,7 @@ import streamlit as st
 from streamlit.logger import get_logger
 from streamlit.testing.v1 import AppTest
 
+from musicsim.explorer.playlists.reason_weights import is_stable, read_factors
 from musicsim.explorer.playlists.walk import Edge, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -396,6 +397,44 @@ def test_transition_is_explained(full):
     assert sum(":material/check:" in p.proto.text for p in app.get("progress")) == 1
     press(app, "playlist_another_way")
     assert not app.get("dialog")
+
+
+def drawn_by_edges() -> AppTest:
+    """Generate a short playlist whose steps follow edges, because songs by one artist may be next to each other."""
+    app = open_page()
+    for name, value in (("spacing", 0), ("length", 6), ("surprise", 0.5), ("seed", 1)):
+        app.session_state[f"playlist_{name}"] = value
+    return press(app.run(), "playlist_draw")
+
+
+def test_reason_is_left_out_and_lowered(full):
+    app = drawn_by_edges()
+    draft = app.session_state["playlist"]
+    pairs = list(pairwise(draft.song_ids))
+    place = next(n for n, pair in enumerate(pairs, 1) if is_stable(draft.edges[pair].name))
+    edge = draft.edges[pairs[place - 1]]
+    app = press(app, f"why {place}")
+    assert any("Without this reason, it would have been" in text.value for text in app.markdown)
+    press(app, "playlist_less_often")
+    assert read_factors(full) == {edge.name: 0.25}
+    app = press(app, f"why {place}")
+    press(app, "playlist_veto")
+    after = app.session_state["playlist"]
+    assert after.song_ids[:place] == draft.song_ids[:place]
+    new = pairwise(after.song_ids[place - 1 :])
+    assert edge.name not in {after.edges[pair].name for pair in new}
+    assert app.session_state["playlist_not_because"] == [edge.name]
+    assert "without 1 reason" in " ".join(popover.label for popover in app.get("popover"))
+    select(app, "playlist_section", "Weights")
+    press(app, "weights_restore_0")
+    assert read_factors(full) == {}
+
+
+def test_effects_of_reasons_are_shown_on_request(full):
+    app = drawn_by_edges()
+    assert not any("without it" in link for link in links(app))
+    app.session_state["playlist_effects"] = True
+    assert any(re.search(r"\d% → .*% without it", link) for link in links(app.run()))
 
 
 @pytest.mark.parametrize("opener", ["why 2", "insert 1"])

@@ -78,7 +78,7 @@ def _redraw(
         rested=request.rested | (set(draft.song_ids) - set(keep.values())), **_path(snapshot, draft, keep, length),
     )  # fmt: skip
     seed = _new_seed()
-    change(draft.redraw(_generate(walker, request, seed), request.dialect, seed))
+    change(draft.redraw(_generate(walker, request, seed), request, seed))
 
 
 def redraw_one(snapshot: Snapshot, walker: Walk, index: int) -> None:

@@ -74,11 +74,15 @@ class PlaylistDraft:
     def _replace_songs(self, ids: Sequence[int], **changes: Any) -> "PlaylistDraft":
         return replace(self, song_ids=tuple(ids), kept=self.kept & set(ids), saved_id=None, **changes)
 
-    def redraw(self, drawn: GeneratedPlaylist, dialect: str | None, seed: int) -> "PlaylistDraft":
-        """Replace the songs with those of a partly regenerated playlist; adjacent pairs keep their edges."""
+    def redraw(self, drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int) -> "PlaylistDraft":
+        """Replace the songs with those of a partly regenerated playlist.
+
+        Adjacent pairs keep their edges, except those that the request leaves out.
+        """
         ids = [song.id for song in drawn.songs]
+        kept = {pair: edge for pair, edge in self.edges.items() if edge.name not in request.not_because}
         return self._replace_songs(
-            ids, edges=drawn.steps | dict(self.edges), notes=drawn.notes, seed=seed, dialect=dialect
+            ids, edges=drawn.steps | kept, notes=drawn.notes, seed=seed, dialect=request.dialect
         )
 
     def move(self, index: int, to: int) -> "PlaylistDraft":
