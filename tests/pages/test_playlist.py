@@ -424,7 +424,7 @@ def test_reason_is_left_out_and_lowered(full):
     new = pairwise(after.song_ids[place - 1 :])
     assert edge.name not in {after.edges[pair].name for pair in new}
     assert app.session_state["playlist_not_because"] == [edge.name]
-    assert "without 1 reason" in " ".join(popover.label for popover in app.get("popover"))
+    assert "without 1 reason" in str([block.proto for block in app.get("popover")])
     select(app, "playlist_section", "Weights")
     press(app, "weights_restore_0")
     assert read_factors(full) == {}
