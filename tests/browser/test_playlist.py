@@ -86,20 +86,31 @@ def test_transition_is_explained_and_song_is_replaced(page, address):
 
 
 def test_reason_is_left_out_and_undone(page, address):
-    before = draw(page, address)
-    page.get_by_test_id("transition").nth(3).click()
+    visit(page, address, "playlist")
+    edit(page, "more")  # songs by one artist may be next to each other, so that steps follow edges
+    page.get_by_role("spinbutton", name="Songs between two by the same artist").fill("0")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-playlist_part_more")).to_contain_text("0 songs between artists")
+    page.keyboard.press("Escape")
+    set_length(page, 8)
+    page.get_by_role("button", name="Generate").click()
+    expect(rows(page)).to_have_count(8)
+    before = row_ids(page)
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_text("Show the effects of reasons").click()
+    steps = page.get_by_test_id("transition")
+    expect(steps.filter(has_text="without it").first).to_be_visible()
+    place = 1 + next(n for n, text in enumerate(steps.all_inner_texts()) if "without it" in text)
+    steps.nth(place - 1).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Without this reason, it would have been")
     dialog.get_by_role("button", name="Not this reason").click()
     expect(dialog).to_have_count(0)
     expect(page.locator(".st-key-playlist_part_more")).to_contain_text("without 1 reason")
     expect(rows(page)).to_have_count(8)
-    assert row_ids(page)[:4] == before[:4]
+    assert row_ids(page)[:place] == before[:place]
     page.get_by_role("button", name="Undo").click()
     expect_rows(page, before)
-    page.get_by_role("button", name="More", exact=True).click()
-    page.get_by_text("Show the effects of reasons").click()
-    expect(page.get_by_test_id("transition").first).to_contain_text("without it")
 
 
 def test_kept_songs_stay_when_others_are_regenerated(page, address):
