@@ -665,6 +665,21 @@ def _audio(rows: list[Row]) -> Lines:
         yield said, *line
 
 
+# --- playlist_walk.md -----------------------------------------------------------------------------------------------
+
+
+@_table("reasons")
+def _reasons(rows: list[Row]) -> Lines:
+    yield (
+        "", "steps", "changed without the stated edge", "without one of that size", "without one that both songs share",
+        "lead over one of that size (95%)", "lead over a shared one (95%)",
+    )  # fmt: skip
+    for row in rows:
+        changed = (row[f"changed, {edge}"] for edge in ("stated", "of that size", "shared"))
+        leads = (row[f"ahead of one {edge}"] for edge in ("of that size", "shared"))
+        yield row["collection"], f"{row['steps']:,}", *(_plain(share, 3) for share in changed), *leads
+
+
 # --- descriptors.md ---------------------------------------------------------------------------------------------
 
 

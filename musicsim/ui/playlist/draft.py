@@ -81,9 +81,7 @@ class PlaylistDraft:
         """
         ids = [song.id for song in drawn.songs]
         kept = {pair: edge for pair, edge in self.edges.items() if edge.name not in request.not_because}
-        return self._replace_songs(
-            ids, edges=drawn.steps | kept, notes=drawn.notes, seed=seed, dialect=request.dialect
-        )
+        return self._replace_songs(ids, edges=drawn.steps | kept, notes=drawn.notes, seed=seed, dialect=request.dialect)
 
     def move(self, index: int, to: int) -> "PlaylistDraft":
         """Move the song at `index` to position `to`."""
