@@ -249,7 +249,7 @@ def playlist(
     `probability` and `without` are those of the song with and without its `edge`; `instead` is the id of the song that
     gains most without the edge.
     """
-    drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed)
+    drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed, effects=True)
     return [render_song(song) | step for song, step in zip(drawn.songs, drawn.steps_as_json(), strict=True)]
 
 

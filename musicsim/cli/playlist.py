@@ -79,7 +79,7 @@ def playlist(
         find_ending(export)  # raises an error before anything is generated
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
-        generated = Walk(snapshot_under(lib, model)).generate(request, seed)
+        generated = Walk(snapshot_under(lib, model)).generate(request, seed, effects=as_json)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
         if save:

@@ -22,7 +22,7 @@ def library(styles_library, tmp_path):
 
 
 def generate(library, **options):
-    return Walk(take_snapshot(library)).generate(PlaylistRequest(length=10, **options), 3)
+    return Walk(take_snapshot(library)).generate(PlaylistRequest(length=10, **options), 3, effects=True)
 
 
 def used_names(drawn):

@@ -29,9 +29,9 @@ def requests(monkeypatch):
     seen: list[PlaylistRequest] = []
     draw = Walk.generate
 
-    def watched(walk, request, random_state=None):
+    def watched(walk, request, random_state=None, **options):
         seen.append(request)
-        return draw(walk, request, random_state)
+        return draw(walk, request, random_state, **options)
 
     monkeypatch.setattr(Walk, "generate", watched)
     return seen

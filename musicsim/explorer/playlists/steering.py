@@ -291,6 +291,7 @@ class Pool:
     weights: Float64Array | None  # (n,): song weights that apply at every position
     is_paced: bool  # whether ranks by sound distance determine the step size
     uses_sound: bool = True  # False to ignore the path between stops, and rising values
+    has_trials: bool = False  # whether each step is compared with the same step without its edge
     candidates: BoolArray | None = None  # (n,): further restricts the allowed songs for positions that are not fixed
 
     def generate(self, length: int, n_left: int, random_state: int | None) -> tuple[playlist.Playlist, list[str]]:
@@ -332,7 +333,7 @@ class Pool:
                 within=self.ranks.near if self.is_paced and not (jumps or request.along) else None,
                 temperature=1.0 if self.is_paced else temperature_of(request.surprise),
                 use_uniform=self.is_paced or jumps,
-                trials=True,
+                trials=self.has_trials,
                 random_state=random_state,
             )
             if len(generated.songs) == length or len(generated.songs) >= n_left:

@@ -63,7 +63,7 @@ class Edge:
     probability: float
     label: str = ""
     name: str = ""
-    effect: Effect | None = None  # None if the step was not generated
+    effect: Effect | None = None  # None if it was not requested, or if no edge led to an allowed song
 
     def as_json(self) -> dict[str, Any]:
         """Return the edge and its effect for the command line and HTTP."""
@@ -220,23 +220,28 @@ class Walk:
             return 2.0 * median_of(surprise) * (self.snapshot.n_indexed - 1)
         return self._model(dialect).step_width(temperature_of(surprise))
 
-    def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
-        """Generate a playlist; raises NotFoundError without songs or dialect, and ValueError if positions conflict."""
+    def generate(
+        self, request: PlaylistRequest, random_state: int | None = None, *, effects: bool = False
+    ) -> GeneratedPlaylist:
+        """Generate a playlist; raises NotFoundError without songs or dialect, and ValueError if positions conflict.
+
+        `effects` adds the effect of each edge, and takes two to three times as long.
+        """
         model = self._model(request.dialect, request.not_because)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
         n_left = len(np.union1d(np.flatnonzero(allowed), required))
-        pool = self._pool(request, model, allowed, required, random_state)
+        pool = replace(self._pool(request, model, allowed, required, random_state), has_trials=effects)
         if request.minutes is None:
             generated, notes = pool.generate(request.length, n_left, random_state)
         else:
             generated, notes = _generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
-        effects = self._effects(steps, pool.rows)
+        found = self._effects(steps, pool.rows)
         edges = tuple(
             replace(self._edge(step, pool.X, previous, song), effect=effect) if step else None
-            for step, effect, previous, song in zip(steps, effects, [None, *songs], songs, strict=False)
+            for step, effect, previous, song in zip(steps, found, [None, *songs], songs, strict=False)
         )
         return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
@@ -409,6 +414,9 @@ class ShuffleWalk(Walk):
         self._graph = playlist.build_edges(n_songs) if n_songs > 1 else None
         self._weights[""] = np.ones(1)
 
-    def generate(self, request: PlaylistRequest, random_state: int | None = None) -> GeneratedPlaylist:
+    def generate(
+        self, request: PlaylistRequest, random_state: int | None = None, *, effects: bool = False
+    ) -> GeneratedPlaylist:
         """Generate a playlist of random songs that match the request."""
-        return super().generate(replace(request, surprise=1.0, like=(), dialect=None), random_state)
+        request = replace(request, surprise=1.0, like=(), dialect=None)
+        return super().generate(request, random_state, effects=effects)

@@ -69,9 +69,10 @@ class PlaylistRequest(Filters):
         name="skip_versions",
     )
     not_because: frozenset[str] = option(
-        frozenset(), "Reasons that no step may have, such as “tag:calm”; `--json` shows the reason of each step as "
-        "`edge`.", label="Reasons to leave out",
-    )  # fmt: skip
+        frozenset(),
+        "Reasons that no step may have, such as “tag:calm”; `--json` shows the reason of each step as `edge`.",
+        label="Reasons left out",
+    )
     seed: int | None = option(
         None, "The same seed gives the same playlist again; random by default.", label="Seed", min=0
     )

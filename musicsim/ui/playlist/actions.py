@@ -33,7 +33,7 @@ def _report_trouble() -> Iterator[None]:
 
 
 def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> GeneratedPlaylist:
-    drawn = walker.generate(request, random_state=seed)
+    drawn = walker.generate(request, random_state=seed, effects=True)
     if not drawn.songs:
         raise ValueError("No song matches your request: relax the limits or choose different songs.")
     return drawn
