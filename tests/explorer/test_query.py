@@ -293,7 +293,7 @@ def test_repeated_example_counts_once(snapshot):
     request = SearchRequest(like=(song, other, other))
     assert combine_examples(snapshot, song, request) == Examples((song, other))
     assert find_requested(snapshot, song, SearchRequest()) == find_similar(snapshot, song)
-    with pytest.raises(ValueError, match="both as fitting and as not"):
+    with pytest.raises(ValueError, match="both like and unlike"):
         SearchRequest(like=(1,), unlike=(1,))
 
 
