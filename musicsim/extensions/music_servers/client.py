@@ -83,7 +83,7 @@ class Subsonic:
         except RefusedError as error:
             if self.connection.sends == "token" and error.code in (_MISSING, _NO_TOKENS):
                 problem = f"the server does not accept tokens ({error})"
-                advice = "Connect the server again and send the password itself, over https."
+                advice = "Connect the server again and send the password itself (`--send-password`), over https."
                 raise ServerError(f"{self.connection.name}: {problem}. {advice}") from error
             raise
 

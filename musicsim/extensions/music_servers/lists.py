@@ -109,7 +109,7 @@ def keep_filled(
         seeds = snapshot.library.songs(list_last_played(snapshot.library, connection, around_last))
         if not seeds:
             raise NotFoundError(
-                f"{connection.name}: the songs played there are not in this library. Sync the server first."
+                f"{connection.name}: no song of this library was played there. Play some songs, then sync the server."
             )
         request = replace(request, like=tuple(song.id for song in seeds))
     drawn = Walk(snapshot).generate(request, request.seed)

@@ -113,5 +113,5 @@ def test_failed_playlist_does_not_affect_others(tiny_library):
         assert "Save the playlist again" in done[0].problem
         songs = [values for call, values, _ in server.asked if call == "createPlaylist"][-1]
         assert songs["playlistId"] == "pl-Two"
-        with pytest.raises(NotFoundError, match="the songs played there are not in"):
+        with pytest.raises(NotFoundError, match="no song of this library was played there"):
             keep_filled(now, connection, "Three", PlaylistRequest(length=3), around_last=5)

@@ -38,7 +38,7 @@ def test_playlist_is_managed_on_server(full):
         assert [call for call, _, _ in server.asked[calls:]] == ["createPlaylist", "updatePlaylist"]
         app.number_input(key="playlist_around_home_My playlist").set_value(3).run()
         press(app, "playlist_server_save")
-        assert any("the songs played there are not in" in error.value for error in app.error)
+        assert any("no song of this library was played there" in error.value for error in app.error)
         press(app, "playlist_server_delete_it")
         assert (there, kept()) == ({}, {})
         assert "playlist_server_delete_it" not in [button.key for button in app.button]
