@@ -17,7 +17,7 @@ BOTH = "Sound and bands"
 @pytest.fixture
 def library(tiny_library, tmp_path):
     """The tiny library, with an ear that has a closed form."""
-    add(tiny_library, write_network(tmp_path / "net.onnx"), name="bands")
+    add(tiny_library, write_network(tmp_path / "net.onnx"), model_name="bands")
     return tiny_library
 
 
