@@ -28,14 +28,26 @@ def switch(page: Page, name: str) -> None:
     expect(page.get_by_role("heading", name=PAGES[name], exact=True)).to_be_visible()
 
 
-def choose(page: Page, name: str | re.Pattern[str], option: str | re.Pattern[str]) -> None:
-    """Choose an option of a selectbox once the page is complete; its open list may close while the page is drawn.
+# Ends with the animations, except endless ones, and two frames later: the event of a scroll comes with the next frame.
+_WAIT_FOR_REST = """
+async () => {
+    const ending = document.getAnimations().filter(a => a.effect.getComputedTiming().endTime < Infinity);
+    await Promise.allSettled(ending.map(a => a.finished));
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
 
+
+def choose(page: Page, name: str | re.Pattern[str], option: str | re.Pattern[str]) -> None:
+    """Choose an option of a selectbox once the page is complete and at rest.
+
+    An open list closes if anything around it scrolls, such as an expander while it opens.
     The click is that of a screen reader: a list that moves while the mouse is down ignores the mouse.
     """
     box = page.get_by_role("combobox", name=name)
     expect(box).to_be_visible()
     page.wait_for_selector(IDLE)
+    box.scroll_into_view_if_needed()
+    page.evaluate(_WAIT_FOR_REST)
     box.click()
     page.get_by_role("option", name=option, exact=isinstance(option, str)).dispatch_event("click")
 

@@ -119,6 +119,7 @@ def test_folder_with_bad_files_survives_restart_and_move(page, music, tmp_path):
         aside = (music / "Artist 3/song 03.flac").rename(tmp_path / "aside.flac")
         show_tab(page, "Settings")
         press(page, "Scan all folders again")
+        expect(page.get_by_text("Scanning folders: done")).to_be_visible()  # the end of a job closes open lists
         show_tab(page, "Tidy up", "Missing songs")
         expect(counted(page, "Missing songs: 1")).to_be_visible()
         expect(counted(page, "52 songs")).to_be_visible()
