@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -73,7 +74,7 @@ def keep_network(library: Library, model: OnnxModel, width: int, label: str, tag
         os.utime(folder)  # protects the folder from the next sweep
     else:
         with atomic_folder(folder) as temporary:
-            (temporary / _NETWORK).write_bytes(model.path.read_bytes())
+            shutil.copyfile(model.path, temporary / _NETWORK)
             (temporary / _ABOUT).write_text(json.dumps(asdict(about)), encoding="utf-8")
     return model.key
 

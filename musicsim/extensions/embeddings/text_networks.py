@@ -1,6 +1,7 @@
 """Networks that map texts to the space of a learned ear's vectors, such as the text network of CLAP."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -48,11 +49,11 @@ class TextNetwork:
     def keep(self, folder: Path) -> None:
         """Copy the network into the folder of its audio network, in place of an earlier one."""
         (folder / _ABOUT).unlink(missing_ok=True)  # the last file to be written says that all are there
-        about = json.dumps({"digest": self.digest}).encode()
-        files = {_NETWORK: self.path.read_bytes(), _TOKENIZER: self.tokenizer.read_bytes(), _ABOUT: about}
-        for name, data in files.items():
+        for name, source in ((_NETWORK, self.path), (_TOKENIZER, self.tokenizer)):
             with atomic_path(folder / name) as temporary:
-                temporary.write_bytes(data)
+                shutil.copyfile(source, temporary)
+        with atomic_path(folder / _ABOUT) as temporary:
+            temporary.write_text(json.dumps({"digest": self.digest}), encoding="utf-8")
 
 
 def count_dimensions(network: TextNetwork) -> int:

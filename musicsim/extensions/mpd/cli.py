@@ -11,7 +11,7 @@ from musicsim.cli import console
 from musicsim.cli.options import take_request
 from musicsim.cli.playlist import PlaylistSongs, SavedOption, load_or_generate
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.extensions.mpd.client import Mpd, mpd_address
+from musicsim.extensions.mpd.client import UPDATE_ADVICE, Mpd, mpd_address
 from musicsim.extensions.mpd.keep_filled import QueueFiller
 from musicsim.extensions.mpd.keep_filled import keep_filled as follow
 from musicsim.library import Song
@@ -74,7 +74,7 @@ def _open(
 
 def _notes(chosen: PlaylistSongs, mpd: Mpd, unknown: Sequence[Song]) -> list[str]:
     is_early = bool(unknown) and mpd.is_updating()
-    return [*chosen.notes, *(["MPD is updating its database. Try again when it has finished."] if is_early else [])]
+    return [*chosen.notes, *([UPDATE_ADVICE] if is_early else [])]
 
 
 def _report(

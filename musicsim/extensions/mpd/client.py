@@ -17,6 +17,7 @@ from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import write_private
 
 MPD_FILE = "mpd.json"
+UPDATE_ADVICE = "MPD is updating its database. Try again when it has finished."
 _PORT = 6600
 TIMEOUT_S = 10.0
 _MAX_REASON = 200  # characters
@@ -249,7 +250,7 @@ class Mpd:
         if not known:
             advice = "Update MPD's database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine."
             if self.is_updating():
-                advice = "It is updating its database. Try again when it has finished."
+                advice = UPDATE_ADVICE
             raise ServerError(f"MPD at {self.address} has none of these songs. {advice}")
         ids = {song.id for song, _ in known}
         return [name for _, name in known], [song for song in songs if song.id not in ids]

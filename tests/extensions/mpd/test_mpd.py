@@ -120,7 +120,7 @@ def test_update_in_progress_is_named(tiny_library, tmp_path, monkeypatch):
         with pytest.raises(ServerError, match="Update MPD's database"):
             connection.queue(tiny_library.songs())
         monkeypatch.setattr(Mpd, "is_updating", lambda _: True)
-        with pytest.raises(ServerError, match="It is updating its database"):
+        with pytest.raises(ServerError, match="MPD is updating its database"):
             connection.queue(tiny_library.songs())
 
 
