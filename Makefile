@@ -27,9 +27,10 @@ RUN = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 # The groups of tests that one worker runs are in tests/conftest.py.
 SPREAD = -q -p no:cacheprovider --dist loadfile --no-loadscope-reorder
 # Tests with a browser have worker processes of their own: Playwright leaves an event loop running, next to which other
-# tests cannot start one.
-UNIT = $(RUN) $(SPREAD) -n $(JOBS) -m
-STORIES = $(RUN) $(SPREAD) -n $(BROWSERS) -m
+# tests cannot start one. Each worker imports the files of its own kind only; all of them take 20 s.
+IN_BROWSER := tests/browser $(shell find tests -name test_browser.py)
+UNIT = $(RUN) $(SPREAD) -n $(JOBS) $(addprefix --ignore=,$(IN_BROWSER)) -m
+STORIES = $(RUN) $(SPREAD) -n $(BROWSERS) $(IN_BROWSER) -m
 # Tests whose results depend on rounding, and the processors to repeat them for (tests/processors.py).
 NUMERIC = $(addprefix tests/,audio codebook gaussians kernels mixtures relevance metric order hashing search playlist evaluation)
 PROCESSORS ?= $(shell $(PYTHON) -m tests.processors pick $$(git rev-list --count HEAD 2>/dev/null || echo 0))
