@@ -20,6 +20,7 @@ from musicsim import __version__
 from musicsim.commit import COMMIT_FILE
 from tests.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.long
 CHECKOUT = Path(__file__).parents[1]
 PAGES = ("listen", "playlist", "train", "library", "research")
 
@@ -84,7 +85,6 @@ def installed(tmp_path_factory) -> Iterator[Installed]:
         program.stdout.close()
 
 
-@pytest.mark.long
 def test_installed_app_responds(installed):
     assert installed.get("/_stcore/health") == b"ok"
     assert b'<div id="root">' in installed.get("/")
@@ -117,7 +117,6 @@ def test_checkout_uses_same_streamlit_settings(installed):
     assert packaged.read_text() == (CHECKOUT / ".streamlit" / "config.toml").read_text()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_renders_without_error(installed, page):
     origin = installed.address

@@ -69,7 +69,6 @@ def shown_songs(question: Locator) -> list[str | None]:
     return [card.get_attribute("aria-label") for card in question.get_by_test_id("compare-card").all()]
 
 
-@pytest.mark.story
 def test_keys_answer_questions_once_songs_are_heard(page, address, home):
     question = compare(page, address)
     page.get_by_role("heading", name="Train", exact=True).click()

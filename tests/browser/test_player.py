@@ -98,7 +98,6 @@ DIARY = """audio => {
 }"""
 
 
-@pytest.mark.story
 def test_sound_continues_through_reruns_and_pages(player):
     player.press("Play in body")
     player.expect(state="playing", song_id=1, queue_length=3)

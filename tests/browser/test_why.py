@@ -3,7 +3,6 @@
 import re
 from itertools import pairwise
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.actions import (
@@ -28,7 +27,6 @@ def seconds_of(button) -> tuple[int, int]:
     return first, last + 1
 
 
-@pytest.mark.story
 def test_passages_of_explained_neighbor_stop_at_their_end(page, address, home):
     song = songs_of(home)[0]
     visit(page, address, "listen", f"?song={song.id}")

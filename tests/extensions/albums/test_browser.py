@@ -20,7 +20,6 @@ def split(home):
         library.edits.undo([song.id for song in songs])
 
 
-@pytest.mark.story
 def test_album_is_opened_played_and_continued(page, address, split):
     visit(page, address, "library")
     show_tab(page, "Albums")

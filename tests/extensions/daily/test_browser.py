@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from musicsim.extensions.daily.store import SOURCE
@@ -17,7 +16,6 @@ def titles_of(library):
     return {song.title for song in library.songs()}
 
 
-@pytest.mark.story
 def test_new_files_and_mixes_arrive_by_themselves(page, address, home):
     with Library.open(home / "library") as library:
         folder = home / "more music"

@@ -3,14 +3,12 @@
 import re
 
 import mutagen
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.actions import APP, IDLE, show_tab, visit
 from tests.browser.serving import serve
 
 
-@pytest.mark.story
 def test_tags_are_previewed_written_and_undone(page, tiny_library, own_music):
     before = {path: path.read_bytes() for path in own_music.rglob("*.flac")}
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
