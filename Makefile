@@ -1,5 +1,6 @@
 # Run `make help` for the targets.
 ## make app       create the environment, install, and open the app with the demo library
+## make install   create the environment and install, without opening the app
 ## make check     format, lint, prose, types, import rules, and the tests that your changes can break; under two minutes
 ## make test      lint, all usual tests and one browser story per page; PYTEST_ARGS="tests/playlist -x" runs a part
 ## make test-all  the tests that `make test` leaves out: long stories, other processors and Pythons, damage, each
@@ -128,7 +129,7 @@ docs: $(VENV)/tested
 	$(BIN)/python -m zensical build --clean
 
 pictures: $(VENV)/browser
-	$(BIN)/python -m docs.screenshots $(PARTS) $(if $(MUSIC),--music '$(MUSIC)')
+	$(BIN)/python -m docs.screenshots $(PARTS) $(if $(MUSIC),--music '$(MUSIC)') $(if $(EAR),--ear '$(EAR)')
 
 torture: $(VENV)/browser
 	$(BIN)/python -m torture --minutes $(if $(LONG),180,20) $(TORTURE_ARGS)

@@ -2,8 +2,9 @@
 
 Serves the app as the browser tests do, uses it, and writes ``docs/images/*.png`` and ``docs/tour/*.png``, those of
 `DARK` in dark colors too. The parts of `DEMO`, which run by default, need the demo collection. Those of `REAL` suit any
-music, and also run if a folder is given; without one, they use the demo. Pages show the path of the library, so both
-libraries are made in `MUSIC_FOLDER`. Each run starts from a copy of a library without the changes of earlier runs.
+music, and also run if a folder is given; without one, they use the demo. Those of `EAR` run if a network is given.
+Pages show the path of the library, so both libraries are made in `MUSIC_FOLDER`. Each run starts from a copy of a
+library without the changes of earlier runs.
 """
 
 import argparse
@@ -149,6 +150,11 @@ def take_why(page: Page, songs: Sequence[Song], name: str = "why") -> None:
 def take_real_why(page: Page, songs: Sequence[Song]) -> None:
     """Ask why two pieces of real music are alike."""
     take_why(page, songs, "real-why")
+
+
+def take_ear_why(page: Page, songs: Sequence[Song]) -> None:
+    """Ask why two songs are alike in a library with a learned ear."""
+    take_why(page, songs, "ear-why")
 
 
 def _choose(page: Page, part: str, label: str, song: Song) -> None:
@@ -468,22 +474,29 @@ REAL = {
     "verdict": take_real_verdict,
     "against": take_against,
 }
-PARTS = DEMO | REAL
+EAR = {"ear-why": take_ear_why}
+PARTS = DEMO | REAL | EAR
 
 
-def _make_library(music: Path | None) -> Path:
-    """Return the folder of a library of some music, or of the demo, as it was before any picture."""
+def _make_library(music: Path | None, ear: Path | None = None) -> Path:
+    """Return the folder of a library of some music, or of the demo, as it was before any picture; add an ear to it."""
     folder = MUSIC_FOLDER / (music.name if music else "library")
     pristine = MUSIC_FOLDER / "unchanged" / folder.name
     if not (pristine.exists() and folder.exists()):
-        command = ["add", str(music)] if music else ["demo"]
-        subprocess.run([sys.executable, "-m", "musicsim", *command, "--library", str(folder)], cwd=ROOT, check=True)
+        _run_command(folder, *(["add", str(music)] if music else ["demo"]))
         shutil.copytree(folder, pristine, ignore=_is_left_out, dirs_exist_ok=True)
     for path in folder.iterdir():
         if path.name != "music":
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     shutil.copytree(pristine, folder, dirs_exist_ok=True)
+    if ear is not None:
+        _run_command(folder, "models", "add-ear", str(ear))
     return folder
+
+
+def _run_command(library_folder: Path, *words: str) -> None:
+    command = [sys.executable, "-m", "musicsim", *words, "--library", str(library_folder)]
+    subprocess.run(command, cwd=ROOT, check=True)
 
 
 def _is_left_out(folder: str, names: list[str]) -> set[str]:
@@ -513,14 +526,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"one of {', '.join(PARTS)}")
     parser.add_argument("--music", type=Path, help="a folder of real recordings for the pictures that show some")
+    parser.add_argument("--ear", type=Path, help="the package musicnn, for the pictures of a learned ear")
     options = parser.parse_args()
     if unknown := set(options.parts) - PARTS.keys():
         parser.error(f"there is no part {sorted(unknown)[0]}: choose from {', '.join(PARTS)}.")
     expect.set_options(timeout=PATIENCE_MS)
-    names = options.parts or [*DEMO, *(REAL if options.music else ())]
-    for music, is_one in ((None, DEMO.__contains__), (options.music, REAL.__contains__)):
-        if parts := [PARTS[name] for name in names if is_one(name)]:
-            _take(parts, _make_library(music))
+    names = options.parts or [*DEMO, *(REAL if options.music else ()), *(EAR if options.ear else ())]
+    if options.ear is None and not EAR.keys().isdisjoint(names):
+        parser.error("give the file of the network: --ear musicnn-0.1.0-py3-none-any.whl")
+    for group, music, ear in ((DEMO, None, None), (REAL, options.music, None), (EAR, options.music, options.ear)):
+        if parts := [PARTS[name] for name in names if name in group]:
+            _take(parts, _make_library(music, ear))
 
 
 if __name__ == "__main__":

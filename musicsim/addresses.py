@@ -18,6 +18,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from musicsim.extras import install_command
 from musicsim.web import is_page, list_links, web_options
 
 PROTOCOLS = ("s3", "gs", "abfs", "https", "http", "sftp", "smb", "webdav")  # allowed protocols
@@ -165,7 +166,7 @@ def _file_system(path: Path) -> tuple[Any, str]:
 
         return fsspec.url_to_fs(f"{match[1]}://{match[2]}", **(web_options() if _is_web(path) else {}))
     except ImportError as error:
-        raise OSError(f"{error}. Install fsspec with pip install 'musicsim[cluster]'") from error
+        raise OSError(f"{error}. Install fsspec with {install_command('cluster')}") from error
 
 
 @contextmanager

@@ -107,7 +107,7 @@ class _Group(TyperGroup):
 program = typer.Typer(
     name="musicsim",
     cls=_Group,
-    help="Drop a song, see what in your own library sounds like it, and why.",
+    help="Find songs in your own library that sound alike, and see why.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

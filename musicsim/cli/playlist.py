@@ -23,6 +23,7 @@ from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import FORMATS, find_ending, missing
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.wording import count
 
 _MAX_NAMED = 20
 _OUTPUTS = "musicsim.cli.playlist.outputs"  # key in the context of a command
@@ -84,6 +85,7 @@ def playlist(
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
         if save:
             lib.add_playlists([(save, None, [song.id for song in generated.songs])], source=OWN_PLAYLISTS)
+            notes.append(f"Saved as “{save}”.")
     if export:
         notes += export_playlist(generated.songs, export, is_relative=relative)
     files = {"file": export, **{output.name: output.target for output in outputs}}
@@ -103,8 +105,11 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
         for find in load_hooks("songs_named"):
             if (songs_named := find(library, saved, model)) is not None:
                 return PlaylistSongs(songs_named)
-        known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED]) or "none"
-        raise NotFoundError(f"the playlist {saved!r} is not in this library. Choose from: {known}.")
+        problem = f"the playlist {saved!r} is not in the library {library.folder.name!r}"
+        if not lists:
+            raise NotFoundError(f"{problem}, which has no playlists. Save one: musicsim playlist --save NAME.")
+        known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED])
+        raise NotFoundError(f"{problem}. It has {count(len(lists), 'playlist')}, such as {known}.")
     songs = {song.id: song for song in library.songs(chosen.song_ids, missing=True)}
     return PlaylistSongs([songs[i] for i in chosen.song_ids if i in songs])
 

@@ -7,6 +7,7 @@ import streamlit as st
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.embeddings.adding import uploads_of
 from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
+from musicsim.extras import install_command
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.ui.base.text import off_if
@@ -15,7 +16,7 @@ from musicsim.ui.components.jobs_view import BUSY, start_job
 _ABOUT = (
     "A network that was trained on tags of other music adds what it learned to *Sound*. On music that nobody tuned on, "
     "both together find a song of the same composer first for 10 more of 100 songs. For MusiCNN, run "
-    "`pip install 'musicsim[ear]'` and `pip download --no-deps musicnn==0.1.0`, and choose the downloaded file."
+    f"`{install_command('ear')}` and `pip download --no-deps musicnn==0.1.0`, and choose the downloaded file."
 )
 
 

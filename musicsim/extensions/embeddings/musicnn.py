@@ -14,6 +14,7 @@ import numpy as np
 from musicsim._arrays import Float32Array
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.checkpoints import read_checkpoint
+from musicsim.extras import install_command
 
 TAGS = (
     "rock", "pop", "alternative", "indie", "electronic", "female vocalists", "dance", "00s", "alternative rock",
@@ -63,7 +64,7 @@ def _build(weights: Mapping[str, Float32Array]) -> bytes:
     try:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
-        raise LibraryError("musicnn's weights need the package onnx. Run: pip install 'musicsim[ear]'") from error
+        raise LibraryError(f"musicnn's weights need the package onnx. Run: {install_command('ear')}") from error
     nodes: list[Any] = []
     constants: list[Any] = []
 

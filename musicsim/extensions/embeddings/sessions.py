@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import LibraryError, ModelError
+from musicsim.extras import install_command
 from musicsim.library.disk.archives import shorten_message
 from musicsim.library.scan.files import content_hash
 
@@ -17,7 +18,7 @@ def open_session(path: Path, digest: str) -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise LibraryError(f"{path.name} needs onnxruntime. Run: pip install 'musicsim[onnx]'") from error
+        raise LibraryError(f"{path.name} needs onnxruntime. Run: {install_command('onnx')}") from error
     data = path.read_bytes()
     if content_hash(data) != digest:
         raise ModelError(f"{path.name} changed during the run. Start again.")

@@ -16,6 +16,7 @@ from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.networks import Network
 from musicsim.extensions.embeddings.onnx_models import hash_network
 from musicsim.extensions.embeddings.sessions import find_output, open_session, shorten_error
+from musicsim.extras import install_command
 from musicsim.library import Library
 from musicsim.library.disk.archives import shorten_message
 from musicsim.library.disk.arrays import atomic_path
@@ -100,7 +101,7 @@ def _read_tokenizer(path: Path, length: Any) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise LibraryError(f"{path.name} needs the package tokenizers. Run: pip install 'musicsim[ear]'") from error
+        raise LibraryError(f"{path.name} needs the package tokenizers. Run: {install_command('ear')}") from error
     try:
         tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -26,6 +26,7 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Not, Within
 from musicsim.explorer.snapshot.model_rows import ModelRows
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extras import install_command
 from musicsim.library import Library
 from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.public import is_public
@@ -150,7 +151,7 @@ def _limit_lengths() -> None:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ImportError):
-        return "pymilvus is not installed; run pip install 'musicsim[milvus]'"
+        return f"pymilvus is not installed; run {install_command('milvus')}"
     if getattr(error, "code", None) == _NO_CONNECTION:
         return "no connection"
     return str(getattr(error, "message", "") or error).split("\n", 1)[0][:200].rstrip(".")

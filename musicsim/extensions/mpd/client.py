@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from musicsim import logs
 from musicsim.errors import ServerError
+from musicsim.extras import install_command
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import write_private
 
@@ -173,7 +174,7 @@ class Mpd:
         try:
             self._client = make_client()
         except ImportError as error:
-            raise ServerError("python-mpd2 is not installed. Run: pip install 'musicsim[mpd]'") from error
+            raise ServerError(f"python-mpd2 is not installed. Run: {install_command('mpd')}") from error
         self._client.timeout, self._client.idletimeout = TIMEOUT_S, _MAX_QUIET_S
         with self._translate_errors():
             self._client.connect(self.address.host, self.address.port)
@@ -251,7 +252,8 @@ class Mpd:
             advice = "Update MPD's database, or set MUSICSIM_MPD_MUSIC to its music_directory on this machine."
             if self.is_updating():
                 advice = UPDATE_ADVICE
-            raise ServerError(f"MPD at {self.address} has none of these songs. {advice}")
+            problem = f"MPD at {self.address} has none of these songs"
+            raise ServerError(f"{problem} from the library {self._library.folder.name!r}. {advice}")
         ids = {song.id for song, _ in known}
         return [name for _, name in known], [song for song in songs if song.id not in ids]
 

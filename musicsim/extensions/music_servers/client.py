@@ -82,8 +82,8 @@ class Subsonic:
             self.ask("ping")
         except RefusedError as error:
             if self.connection.sends == "token" and error.code in (_MISSING, _NO_TOKENS):
-                problem = f"the server does not accept tokens ({error})"
-                advice = "Connect the server again and send the password itself (`--send-password`), over https."
+                problem = "the server does not accept tokens"
+                advice = "Add `--send-password`; use https, unless the server runs on this machine."
                 raise ServerError(f"{self.connection.name}: {problem}. {advice}") from error
             raise
 
@@ -268,7 +268,7 @@ class Subsonic:
             return dict(answer)
         problem = _mapping(answer.get("error"))
         code = problem["code"] if isinstance(problem.get("code"), int) else 0
-        message = _text(problem.get("message"))[:200] or "no reason given"
+        message = _text(problem.get("message"))[:200].rstrip(".") or "no reason given"
         if code == _WRONG_LOGIN:
             message = f"{message}; check the user and the password"
         raise RefusedError(f"{self.connection.name}: the server refused the request: {message} (error {code}).", code)

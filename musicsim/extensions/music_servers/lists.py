@@ -68,7 +68,7 @@ def delete_list(library: Library, connection: Connection, name: str) -> None:
     """Delete a playlist from a server. Raises NotFoundError if this library did not write it."""
     known = ServerSongs(library).lists(connection.name).get(name)
     if known is None:
-        raise NotFoundError(f"{connection.name}: this library did not write a playlist “{name}” to the server.")
+        raise NotFoundError(f"{connection.name}: the server has no playlist “{name}” from this library.")
     Subsonic(connection).delete_playlist(known.id)
     ServerSongs(library).forget_list(connection.name, name)
 

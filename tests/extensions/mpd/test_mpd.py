@@ -241,7 +241,7 @@ def test_cli_queues_and_saves(mpd, tiny_library, monkeypatch):
     _, problem = run("mpd", "save", "Mine", "--saved", "Evening", library=library, expect=1)
     assert "already" in problem
     _, problem = run("mpd", "save", "Mine", "--saved", "Nothing", library=library, expect=1)
-    assert "Choose from: “Evening”" in problem
+    assert "such as “Evening” (1)" in problem
     with mpd.client() as client:
         assert client.currentsong()["file"] == names_of([songs[2]])[0]
         assert list(client.listplaylist("Mine")) == names_of(songs[:3])
