@@ -47,6 +47,14 @@ class Step:
     n_shared: int
 
 
+def p_changed(probability: float, without: Float64Array) -> Float64Array:
+    """Return the probability that the next song changes without an edge, given its probabilities with and without it.
+
+    This is the smallest value of all couplings of the two walks; `probability` must be positive.
+    """
+    return np.clip(1.0 - without / probability, 0.0, 1.0)
+
+
 class Trials:
     """Probabilities of steps with and without an edge, from one song of a walk without restrictions."""
 
@@ -71,7 +79,7 @@ class Trials:
         rest = 1.0 - self._p
         with np.errstate(divide="ignore", invalid="ignore"):
             without = np.where(rest > 0, (p - parts) / rest, 0.0)
-        return np.clip(1.0 - without / p, 0.0, 1.0)
+        return p_changed(p, without)
 
 
 def nearest_in_size(sizes: IntpArray, candidates: IntpArray, size: int, rng: np.random.Generator) -> int | None:

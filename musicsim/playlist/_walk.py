@@ -113,14 +113,6 @@ class Trial:
     without: float
     instead: int | None
 
-    @property
-    def p_changed(self) -> float:
-        """Probability that removing the edge changes the next song, if both walks are coupled as closely as possible.
-
-        This is 1 - min(1, without / probability), the smallest value of all couplings.
-        """
-        return max(0.0, 1.0 - self.without / self.probability) if self.probability > 0 else 0.0
-
 
 @dataclass(frozen=True, slots=True)
 class Transition:

@@ -231,7 +231,7 @@ class Walk:
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
         n_left = len(np.union1d(np.flatnonzero(allowed), required))
-        pool = replace(self._pool(request, model, allowed, required, random_state), has_trials=effects)
+        pool = self._pool(request, model, allowed, required, random_state, effects=effects)
         if request.minutes is None:
             generated, notes = pool.generate(request.length, n_left, random_state)
         else:
@@ -264,6 +264,8 @@ class Walk:
         allowed: BoolArray,
         required: Sequence[int],
         seed: int | None,
+        *,
+        effects: bool,
     ) -> Pool:
         """Return the songs to generate from: all songs, or a sample if steps are paced and the library is large."""
         snapshot = self.snapshot
@@ -279,8 +281,9 @@ class Walk:
         weights = song_weights(snapshot, request, self._plays)
         weights = None if weights is None else weights[rows]
         return Pool(
-            snapshot, request, rows, allowed[rows], model, X, ranks, works, weights, self._is_paced, self._uses_sound
-        )
+            snapshot, request, rows, allowed[rows], model, X, ranks, works, weights, self._is_paced, self._uses_sound,
+            has_trials=effects,
+        )  # fmt: skip
 
     def explain(
         self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
