@@ -37,6 +37,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
+_SIMILAR_SIZE = 2.0  # maximum ratio of the sizes of a true and a false reason
 _MAX_TRIES = 6  # maximum number of playlist lengths to try for a given duration
 _MAX_EXCHANGES = 4  # maximum number of songs to swap for a given duration
 _TOLERANCE_S = 120.0
@@ -352,6 +353,36 @@ class Walk:
             probabilities[label] = probabilities.get(label, 0.0) + probability
         edges = (Edge(label, probability, label) for label, probability in probabilities.items())
         return sorted(edges, key=lambda edge: -edge.probability)
+
+    def true_and_false_reasons(
+        self, song_id: int, next_id: int, name: str, dialect: str | None = None
+    ) -> tuple[Edge, list[Edge]]:
+        """Return the reason that an edge states, and reasons of similar size that are true of the first song only.
+
+        `name` is the name of the edge, which contains both songs. The edges of the false reasons have at least half and
+        at most twice as many songs. A reason is left out if the two songs share edges with the same descriptions.
+        Probabilities are those of the walk at the first song.
+        """
+        here, there = self.snapshot.row_of(song_id), self.snapshot.row_of(next_id)
+        model = self._model(dialect)
+        names, sizes = model.hypergraph.names, model.hypergraph.sizes
+        edges, probabilities = model.edge_probabilities(here)
+        is_shared = np.isin(edges, model.hypergraph.edges_of(there))
+        shared = set[str]().union(*(self._facts(names[e]) for e in edges[is_shared]))
+        stated = next(k for k in np.flatnonzero(is_shared).tolist() if names[edges[k]] == name)
+        ratios = sizes[edges] / sizes[edges[stated]]
+        is_similar = (ratios >= 1 / _SIMILAR_SIZE) & (ratios <= _SIMILAR_SIZE)
+        others = np.flatnonzero(~is_shared & is_similar & (probabilities > 0)).tolist()
+
+        def edge(k: int) -> Edge:
+            label = self._describe(names[edges[k]])
+            return Edge(label, float(probabilities[k]), label, names[edges[k]])
+
+        return edge(stated), [edge(k) for k in others if not self._facts(names[edges[k]]) <= shared]
+
+    def _facts(self, name: str) -> set[str]:
+        """Return a description of each part of an edge."""
+        return {self._describe(f"{family}:{value}") for family, value in playlist.name_parts(name)}
 
 
 def _generate_minutes(

@@ -253,9 +253,9 @@ def summarize_answers(answers: Sequence[Judgment], listener: str | None = None) 
         n_answers=len(counted),
         n_unsure=sum(a.chosen is None for a in counted),
         n_listeners=len({a.listener for a in answers}),
-        consistency=_rate(repeated),
-        agreement=_rate(shared),
-        foreseen=_rate((a.foreseen, _guess(a)) for a in counted if a.is_random and a.foreseen is not None),
+        consistency=measure_rate(repeated),
+        agreement=measure_rate(shared),
+        foreseen=measure_rate((a.foreseen, _guess(a)) for a in counted if a.is_random and a.foreseen is not None),
     )
 
 
@@ -270,8 +270,8 @@ def _compare_answers(a: Judgment, b: Judgment) -> tuple[bool, float]:
     return a.song_ids[a.chosen] == b.song_ids[b.chosen], _guess(a)
 
 
-def _rate(cases: Iterable[tuple[bool, float]]) -> Rate:
-    """Return the share of cases that are true, and the share expected by chance: the mean of all probabilities."""
+def measure_rate(cases: Iterable[tuple[bool, float]]) -> Rate:
+    """Return the share of (is true, probability by chance) cases that are true; `chance` is the mean probability."""
     cases = list(cases)
     n = len(cases)
     if not n:

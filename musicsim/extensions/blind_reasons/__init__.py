@@ -1,0 +1,11 @@
+"""Blind test of the reasons of playlists: which of two reasons is true?"""
+
+from musicsim.hooks import Command, Extension, Section
+
+EXTENSION = Extension(
+    name="blind_reasons",
+    commands={
+        "answers reasons": Command("cli:show_reasons", "Show how often listeners found the true reason of a step.")
+    },
+    sections=(Section("playlist", "page:draw", title="Which reason is true?", place=16),),
+)

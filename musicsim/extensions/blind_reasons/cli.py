@@ -1,0 +1,31 @@
+"""The ``musicsim answers reasons`` command."""
+
+from dataclasses import asdict
+
+import typer
+
+from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show
+from musicsim.explorer.survey.questions import Rate
+from musicsim.extensions.blind_reasons.question import KIND, describe, summarize
+
+
+def show_reasons(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """The questions are on the Playlist page, in *More options > Which reason is true?*."""
+    with open_library(library) as lib:
+        answers = lib.judgments.all(KIND)
+    results = summarize(answers)
+    if as_json:
+        emit({
+            "found": asdict(results.found), "unsure": results.n_unsure,
+            "by_family": {family: asdict(rate) for family, rate in results.by_family.items()},
+            "answers": [{"chosen": answer.chosen, **answer.context} for answer in answers],
+        })  # fmt: skip
+        return
+    if results.by_family:
+        rows = [(family, rate.n, *_percent(rate)) for family, rate in results.by_family.items()]
+        show(("reason about", "questions", "found", "95% interval"), rows)
+    typer.echo(describe(results))
+
+
+def _percent(rate: Rate) -> tuple[str, str]:
+    return f"{rate.share:.0%}", f"{rate.low:.0%} to {rate.high:.0%}"
