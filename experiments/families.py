@@ -147,23 +147,21 @@ def _measure(
         pools = pooled_vectors(music.library, pieces, prepare_network(cache), USUAL_EVERY, cache, progress)
         distances[EAR] = with_proximity(euclidean(join(sound, standardize(pools), USUAL_SHARE)), _THIRD)
     except Skipped as absent:
-        settings.facts["ear"] = str(absent).removeprefix(f"{cache}{os.sep}")
+        settings.facts[f"{music.name}: ear"] = str(absent).removeprefix(f"{cache}{os.sep}")
     progress(f"{music.name}: neighbors")
     groups = np.where(pieces.composers == "", pieces.packages, pieces.composers)
     return confusions(distances, families), groups.tolist()
 
 
 def pool(measured: Sequence[tuple[Directions, list[str]]]) -> tuple[Directions, list[str]]:
-    """Concatenate the pieces of sets; a direction or ranking that a set lacks is nan for its pieces."""
+    """Concatenate the pieces of sets; a ranking counts if it is known for each set that has the direction."""
     pooled: Directions = {}
     for key in dict.fromkeys(key for found, _ in measured for key in found):
-        names = dict.fromkeys(name for found, _ in measured for name in found.get(key, ()))
-        pooled[key] = {
-            name: np.concatenate(
-                [found.get(key, {}).get(name, np.full(len(groups), np.nan)) for found, groups in measured]
-            )
-            for name in names
-        }
+        having = [found[key] for found, _ in measured if key in found]
+        for name in having[0]:
+            if all(name in values for values in having):
+                parts = [found[key][name] if key in found else np.full(len(of), np.nan) for found, of in measured]
+                pooled.setdefault(key, {})[name] = np.concatenate(parts)
     return pooled, [group for _, groups in measured for group in groups]
 
 

@@ -448,6 +448,38 @@ def _with_interval(value: str, interval: str | None) -> str:
     return f"{value} ({_pointed(interval)})" if interval else value
 
 
+@_table("families")
+def _families(rows: list[Row]) -> Lines:
+    rankings = ("Sound, plain distances", "Sound, as search ranks", "Sound and ear, as search ranks")
+    yield "", "songs", "artists", "chance", "plain distances", "as search ranks", "with an ear", "own family"
+    shown = [row for row in rows if row["set"] in ("all sets", "demo")]
+    for name, songs, other in dict.fromkeys((row["set"], row["songs"], row["confused with"]) for row in shown):
+        found = [_one(shown, set=name, songs=songs, confused_with=other, ranking=ranking) for ranking in rankings]
+        cells = (_with_interval(_share(row.get("share"), 3), row.get("interval")) for row in found)
+        pair = f"{other} among the nearest to {songs}{'' if name == 'all sets' else f' ({name})'}"
+        first, search = found[:2]
+        counts = f"{first['queries']}", f"{first['artists']}"
+        yield pair, *counts, _share(first["chance"]), *cells, _share(search["own"])
+
+
+@_table("sound_changes")
+def _sound_changes(rows: list[Row]) -> Lines:
+    measures = ("P@1", "P@5", "within")
+    yield "set", "", *measures, "skewness", "lead in P@1 over *Sound*", "lead in P@5 over *Sound*"
+    for row in rows:
+        is_chosen = row.get("is chosen", True)  # Sound itself is not a change
+        if is_chosen or row["what"] == "unit length: timbre":  # has the lowest skewness
+            what = row["what"] if is_chosen else f"{row['what']} (not chosen)"
+            leads = (_pointed(row.get(f"lead {m}", "")) for m in measures[:2])
+            yield (
+                row["set"].removeprefix("set "),
+                what,
+                *(_share(row[m]) for m in measures),
+                _share(row["skew"]),
+                *leads,
+            )
+
+
 _DEMO = {
     "Sound": "*Sound*",
     "PPK": "Codewords (PPK)",

@@ -86,10 +86,11 @@ def test_hub_among_another_family_counts_until_hubs_are_reduced(crafted):
 
 def test_sets_are_pooled_over_all_queries(crafted):
     X, families = crafted
-    one = confusions({PLAIN: euclidean(X)}, families)
-    without = confusions({PLAIN: euclidean(X), SOUND: euclidean(X)}, np.full(len(X), METAL))
-    pooled, groups = pool([(one, ["a"] * len(X)), (without, ["b"] * len(X))])
-    assert len(groups) == 2 * len(X)
+    D = euclidean(X)
+    one, more = confusions({PLAIN: D}, families), confusions({PLAIN: D, SOUND: D}, families)
+    without = {}, ["c"] * 3
+    pooled, groups = pool([(one, ["a"] * len(X)), (more, ["b"] * len(X)), without])
+    assert len(groups) == 2 * len(X) + 3
     for key, values in one.items():
-        np.testing.assert_array_equal(pooled[key][PLAIN][: len(X)], values[PLAIN])
-        assert np.isnan(pooled[key][PLAIN][len(X) :]).all()
+        assert SOUND not in pooled[key], "it is not known for both sets"
+        np.testing.assert_array_equal(pooled[key][PLAIN], [*values[PLAIN], *values[PLAIN], *[np.nan] * 3])
