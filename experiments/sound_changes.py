@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.support.report import Claim, Progress, Settings, Skipped, main
 from experiments.sound_prior import learn_prior
-from experiments.support.game_music import CACHE, FetchError
+from experiments.support.game_music import CACHE
 from experiments.support.music_sets import MusicSet, music_sets
 from experiments.support.parts import Rows
 from experiments.support.pieces import Pieces, Scores, euclidean, scores, with_proximity
@@ -178,12 +178,9 @@ def choose(found: Sequence[dict[str, Scores]]) -> str:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[Rows, list[Claim]]:
-    try:
-        sets = [describe(music, progress) for music in music_sets(settings, settings.cache or CACHE, progress)]
-    except FetchError as error:
-        raise Skipped(str(error)) from error
-    if len(sets) < 2:
+    if len(settings.sets) < 2:
         raise Skipped("Name two or more folders by --music: one to choose settings on, and another to judge them.")
+    sets = [describe(music, progress) for music in music_sets(settings, settings.cache or CACHE, progress)]
     others = [[other for other in sets if other is not of] for of in sets]
     before = [scores(of_sound(of, ()), of.pieces) for of in sets]
     rows: Rows = [
@@ -229,4 +226,4 @@ def describe(music: MusicSet, progress: Progress) -> Described:
 
 
 if __name__ == "__main__":
-    main("sound_changes", __doc__.splitlines()[0], run, takes_library=True, takes_sets=True)
+    main("sound_changes", __doc__.splitlines()[0], run, takes_sets=True)

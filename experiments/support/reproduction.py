@@ -26,7 +26,7 @@ from musicsim.progress import Canceled
 
 __all__ = ["THREADS", "reproduce"]
 
-_HOUR_LONG = {"real_learning", "real_music"}
+_HOUR_LONG = {"families", "real_learning", "real_music"}
 """Run by name, or with all by their full protocol."""
 _SAY_EVERY_S = 60.0
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -469,7 +469,7 @@ def _sound_changes(rows: list[Row]) -> Lines:
     for row in rows:
         is_chosen = row.get("is chosen", True)  # Sound itself is not a change
         if is_chosen or row["what"] == "unit length: timbre":  # has the lowest skewness
-            what = row["what"] if is_chosen else f"{row['what']} (not chosen)"
+            what = _pointed(row["what"]) + ("" if is_chosen else " (not chosen)")
             leads = (_pointed(row.get(f"lead {m}", "")) for m in measures[:2])
             yield (
                 row["set"].removeprefix("set "),
