@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from musicsim.library import Library
+from tests.job_process import job_process
 from tests.waiting import PATIENCE_S
 
 UPGRADE = {
@@ -251,22 +252,16 @@ def test_ctrl_c_exits_silently(home):
 @needs_proc
 def test_ctrl_c_says_that_a_job_continues(home, tmp_path):
     shutil.copytree(home, tmp_path / "library")
-    code = "import time; time.sleep(3600)"
-    with subprocess.Popen([sys.executable, "-c", code, "musicsim", "run-job"], start_new_session=True) as job:
-        try:
-            with Library.open(tmp_path / "library") as library:
-                library.jobs.update(library.jobs.create("add", {}, pid=job.pid), state="running")
-            with running(tmp_path / "library") as server:
-                assert server.status("/_stcore/health", "localhost") == 200
-                server.process.send_signal(signal.SIGINT)
-                assert server.process.wait(timeout=PATIENCE_S) == 0
-                said = server.process.stdout.read()
-            assert said == (
-                "Adding songs continues without the app; to cancel it, start the app again and click Cancel.\n"
-            )
-            assert job.poll() is None
-        finally:
-            job.kill()
+    with job_process() as job:
+        with Library.open(tmp_path / "library") as library:
+            library.jobs.update(library.jobs.create("add", {}, pid=job.pid), state="running")
+        with running(tmp_path / "library") as server:
+            assert server.status("/_stcore/health", "localhost") == 200
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(timeout=PATIENCE_S) == 0
+            said = server.process.stdout.read()
+        assert said == "Adding songs continues without the app; to cancel it, start the app again and click Cancel.\n"
+        assert job.poll() is None
 
 
 @pytest.mark.long
