@@ -34,6 +34,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def time_left(seconds: float) -> str:
+    """Return words for the estimated time left; below a second, no number."""
+    return f"{clock(seconds)} left" if seconds >= 1 else "almost done"
+
+
 def add_number(name: str, used: Collection[str]) -> str:
     """Return an unused name, such as “Jazz 2” if “Jazz” is used."""
     numbered = (f"{name} {n}" for n in range(2, len(used) + 3))

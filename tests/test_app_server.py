@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from musicsim.library import Library
+from tests.job_process import job_process
 from tests.waiting import PATIENCE_S
 
 UPGRADE = {
@@ -244,6 +246,22 @@ def test_ctrl_c_exits_silently(home):
         server.process.send_signal(signal.SIGINT)
         assert server.process.wait(timeout=PATIENCE_S) == 0
         assert server.process.stdout.read() == ""
+
+
+@pytest.mark.long
+@needs_proc
+def test_ctrl_c_says_that_a_job_continues(home, tmp_path):
+    shutil.copytree(home, tmp_path / "library")
+    with job_process() as job:
+        with Library.open(tmp_path / "library") as library:
+            library.jobs.update(library.jobs.create("add", {}, pid=job.pid), state="running")
+        with running(tmp_path / "library") as server:
+            assert server.status("/_stcore/health", "localhost") == 200
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(timeout=PATIENCE_S) == 0
+            said = server.process.stdout.read()
+        assert said == "Adding songs continues without the app; to cancel it, start the app again and click Cancel.\n"
+        assert job.poll() is None
 
 
 @pytest.mark.long

@@ -1,6 +1,6 @@
 import pytest
 
-from musicsim.wording import add_number, clock, count, count_are, duration, speed
+from musicsim.wording import add_number, clock, count, count_are, duration, speed, time_left
 
 
 def test_noun_agrees_with_number():
@@ -22,6 +22,10 @@ def test_noun_agrees_with_number():
 )
 def test_duration_has_a_readable_unit(seconds, words):
     assert duration(seconds) == words
+
+
+def test_less_than_a_second_left_has_no_number():
+    assert [time_left(seconds) for seconds in (0.0, 0.9, 1.0, 75.0)] == [*["almost done"] * 2, "0:01 left", "1:15 left"]
 
 
 @pytest.mark.parametrize(("per_second", "words"), [(2.5, "2.5 songs/s"), (0.025, "1.5 songs/min")])

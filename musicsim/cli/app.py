@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 import webbrowser
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +15,11 @@ import uvicorn
 from musicsim.api.connections import PatientProtocol
 from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.cli.console import LibraryOption
+from musicsim.errors import MusicsimError
 from musicsim.explorer import jobs
-from musicsim.explorer.libraries import default_folder
+from musicsim.explorer.libraries import default_folder, library_folders
 from musicsim.library import Library
+from musicsim.library.stores.jobs import Job
 from musicsim.public import find_answers_folder, is_public
 from musicsim.storage import writing_to
 
@@ -70,6 +73,13 @@ def _start_demo() -> bool:
     """Start composing the demo if the library is empty and another window has not started it."""
     with Library.open(default_folder()) as library:
         return len(library) == 0 and jobs.current(library) is None and jobs.start(library, "demo") > 0
+
+
+def _running_jobs() -> Iterator[Job]:
+    for folder in library_folders():
+        with suppress(MusicsimError), Library.open(folder, create=False) as library:
+            if (job := jobs.current(library)) is not None:
+                yield job
 
 
 def run_app(
@@ -134,3 +144,6 @@ def run_app(
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.run(sockets)
+    for job in () if public else _running_jobs():
+        title = jobs.job_kinds()[job.kind].title
+        typer.echo(f"{title} continues without the app; to cancel it, start the app again and click Cancel.")

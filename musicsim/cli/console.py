@@ -29,7 +29,7 @@ from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.rendering import render_song
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
-from musicsim.wording import clock, count, speed
+from musicsim.wording import count, speed, time_left
 
 SOME_FAILED = 3
 LINE_EVERY_S = 10.0  # interval between the progress lines that replace the bar in a pipe
@@ -166,7 +166,7 @@ def _lines() -> Iterator[Progress]:
 
 def _pace(facts: Mapping[str, Any]) -> tuple[str, str]:
     pace, left = facts.get("songs_per_second"), facts.get("seconds_left")
-    return speed(pace) if pace else "", f"{clock(left)} left" if left is not None else ""
+    return speed(pace) if pace else "", time_left(left) if left is not None else ""
 
 
 @contextmanager

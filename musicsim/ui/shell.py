@@ -112,10 +112,12 @@ def draw() -> None:
             _sidebar(page.url_path)
         with st.bottom:
             player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address(), plays=plays_address())
-        _report_lost_model()
-        if missing := NOT_HERE.get():
-            st.warning(f"Not found: {plain(', '.join(missing))}. It may have been deleted.", icon=":material/link_off:")
-            NOT_HERE.set([])
+        with st.container():  # one element with or without messages: if the page moved, it would lose what users type
+            _report_lost_model()
+            if missing := NOT_HERE.get():
+                words = f"Not found: {plain(', '.join(missing))}. It may have been deleted."
+                st.warning(words, icon=":material/link_off:")
+                NOT_HERE.set([])
         page.run()
         warm_up()
     except MusicsimError as error:

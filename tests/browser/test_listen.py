@@ -4,7 +4,18 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import click_song, play_slowly, player_plays, row_ids, rows, songs_of, visit, wait_for_map
+from tests.browser.actions import (
+    IDLE,
+    click_song,
+    play_slowly,
+    player_plays,
+    row_ids,
+    rows,
+    songs_of,
+    visit,
+    wait_for_map,
+)
+from tests.job_process import job_process
 from tests.waiting import until
 
 PLAYER = "window[Symbol.for('musicsim.player')]"
@@ -94,6 +105,33 @@ def test_plays_and_skips_are_stored(page, address, home):
         player_plays(page, ids[1])
         until(lambda: [j.song_ids for j in library.judgments.all("skip")][skipped:] == [(ids[0],)])
         assert library.listening.play_counts() == after
+
+
+def test_typed_text_survives_a_message_above_the_page(page, address, home):
+    with Library.open(home / "library") as library, job_process() as process:
+
+        def start_job() -> int:
+            job_id = library.jobs.create("add", {}, pid=process.pid)
+            library.jobs.update(job_id, state="running", done=12, total=60)
+            return job_id
+
+        first = start_job()
+        visit(page, address)
+        wait_for_map(page)
+        page.wait_for_selector(IDLE)
+        box = page.get_by_role("combobox", name="Search", exact=True)
+        box.press_sequentially("son")
+        folder = library.models.path(library.models.active().id)
+        lost = folder.rename(folder.with_name("lost"))
+        library.jobs.update(first, state="done")
+        second = start_job()  # the page notices this
+        try:
+            expect(page.get_by_text("are missing or damaged")).to_be_visible()
+            expect(box).to_have_value("son")
+            expect(box).to_be_focused()
+        finally:
+            lost.rename(folder)
+            library.jobs.update(second, state="done")
 
 
 def test_phone_shows_queue_and_has_map_behind_tab(page, address, home):

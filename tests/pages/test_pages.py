@@ -171,7 +171,10 @@ def test_songs_can_be_played_before_the_first_map(full):
     assert [row["song_id"] for row in data["rows"]] == [song.id for song in full.songs()]
     assert data["notSimilar"] == "No songs to compare with yet."
     assert "Similar songs follow after the first 12 songs." in said(app)
-    full.jobs.update(job_id, total=23)
+    full.jobs.update(job_id, done=12, message="finding clusters", seconds_left=0.4)
+    assert "the first map is being computed (finding clusters)" in said(app.run())
+    assert any("almost done" in bar.proto.text for bar in open_page("library").get("progress"))
+    full.jobs.update(job_id, total=23, done=22)
     assert "Similar songs follow when the job has finished." in said(app.run())
 
 

@@ -1,6 +1,7 @@
 """Add music to a library, update its models, bring old songs up to date, and compose the demo collection.
 
 While music is added to a new library, a map is drawn after 12 songs, after 60 songs, and whenever they have doubled.
+Later folders appear on the map in similar steps.
 """
 
 import os
@@ -89,9 +90,13 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
 
 
 def _maps(library: Library, n_new: int) -> list[int]:
-    """Return the numbers of new songs after which models are updated: all, and in a new library 12, 60, 120, ..."""
-    ends, size = [], FIRST_MAP
-    while library.models.active() is None and 2 * size <= n_new:
+    """Return the numbers of new songs after which models are updated: all, and in a new library 12, 60, 120, ...
+
+    A library with a model starts at 60 songs or a tenth of its songs, because an update takes longer with more songs.
+    """
+    size = FIRST_MAP if library.models.active() is None else max(SECOND_MAP, len(library) // 10)
+    ends = []
+    while 2 * size <= n_new:
         ends.append(size)
         size = max(SECOND_MAP, 2 * size)
     return [*ends, n_new]

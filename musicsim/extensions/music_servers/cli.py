@@ -112,6 +112,10 @@ def sync(
             console.echo(synced.summary + (f" · {fetched.n_added} fetched" if fetched else ""))
             if synced.n_ambiguous:
                 typer.echo("`musicsim server review` lists the songs whose match you must choose.")
+            if synced.unmatched and fetched is None:
+                more = synced.n_unmatched - len(synced.unmatched)
+                named = "; ".join(synced.unmatched) + (f"; and {more:,} more" if more else "")
+                console.echo(f"Not in the library: {named}. Analyze them with {_command('sync --fetch', library)}.")
     if n_failed:
         raise typer.Exit(console.SOME_FAILED)
 
@@ -132,11 +136,14 @@ def list_servers(library: console.LibraryOption = None, as_json: console.JsonOpt
     if as_json:
         console.emit(rows)
         return
-    for row in rows:
-        row["playlists"] = ", ".join(f"{name} ({kind})" for name, kind in row["playlists"].items())
-    if rows:
-        console.show([name.replace("_", " ") for name in rows[0]], [row.values() for row in rows])
-    else:
+    for row in rows:  # lines, because a table of eight columns does not fit into a terminal
+        facts = [row["address"], row["user"], count(row["songs"], "song"), f"{row['matched']:,} matched"]
+        facts += [f"{row['to_choose']:,} to choose"] if row["to_choose"] else []
+        facts += [f"synced {row['synced']}" if row["synced"] else "not synced yet"]
+        console.echo(f"{row['name']}: {' · '.join(filter(None, facts))}")
+        for name, kind in row["playlists"].items():
+            console.echo(f"  playlist {name} ({kind})")
+    if not rows:
         typer.echo("No music server is connected. Connect one with `musicsim server add`.")
 
 
@@ -232,6 +239,8 @@ def refresh(
             _report_saved(one.saved)
     if as_json:
         console.emit([asdict(one) for one in refreshed])
+    elif not (refreshed or has_failed):
+        typer.echo("Synced. No playlist is kept filled on these servers; `musicsim server keep` creates one.")
     if has_failed:
         raise typer.Exit(console.SOME_FAILED)
 

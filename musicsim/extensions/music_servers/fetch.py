@@ -65,7 +65,7 @@ def _fetch_all(
                 client.download(song.id, target)
             except ServerError as error:
                 target.unlink(missing_ok=True)
-                report.failures.append(f"{_label(song)}: {error}")
+                report.failures.append(f"{song.label}: {error}")
                 n_failed += 1
                 if n_failed >= _MAX_FAILED:
                     report.failures.append(f"{_MAX_FAILED} songs in a row failed. Fetch the remaining songs later.")
@@ -99,7 +99,7 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
         raise outcome
     if problem := _find_problem(outcome, song):
         # save the reason, so that the song is not fetched again until its entry on the server changes
-        report.failures.append(f"{_label(song)}: {problem}")
+        report.failures.append(f"{song.label}: {problem}")
         ServerSongs(library).write(connection.name, [replace(song, how=problem)])
         return
     song_id = library.song_with_sound(outcome.content_hash, outcome.sound.sound_hash)
@@ -144,10 +144,6 @@ def _complete_tags(analysis: Analysis, song: ServerSong) -> Any:
         album=tags.album or song.album or None,
         mb_recording_id=tags.mb_recording_id or song.mbid or None,
     )
-
-
-def _label(song: ServerSong) -> str:
-    return " — ".join(filter(None, (song.title, song.artist))) or song.id
 
 
 def sync_and_fetch(

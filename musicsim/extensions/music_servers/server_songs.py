@@ -91,6 +91,10 @@ class ServerSong:
     how: str = ""  # method of the match, or the reason why there is none
     candidates: tuple[int, ...] | None = None  # songs in the library that a person must choose from
 
+    @property
+    def label(self) -> str:
+        return " — ".join(filter(None, (self.title, self.artist))) or self.id
+
 
 @dataclass(frozen=True, slots=True)
 class ServerList:

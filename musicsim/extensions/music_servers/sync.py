@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ LIST_EVERY_S = 20 * 3600.0
 """Seconds after which a sync lists all songs on a server again; less than a day, to suit nightly syncs."""
 
 _MAX_CANDIDATES = 10
+_MAX_NAMED = 5
 # tolerance for lengths, because encoders add silence and servers round
 _LENGTH_S, _LENGTH_SHARE = 3.0, 0.02
 _BY_HOW = {"path": "path", "path end": "path", "mbid": "MusicBrainz id", "exact": "tags", "loose": "tags"}
@@ -115,6 +117,7 @@ class SyncReport:
     n_gone: int = 0  # number of songs that are no longer on the server
     n_matched: int = 0
     n_ambiguous: int = 0
+    unmatched: list[str] = field(default_factory=list)  # names of the first songs that are not in the library
     matched_by: dict[str, int] = field(default_factory=dict)  # number of songs matched by each method
     left_out: dict[str, int] = field(default_factory=dict)  # number of skipped entries for each reason
     is_unchanged: bool = False  # whether the server reports that its songs have not changed
@@ -173,6 +176,8 @@ def sync(library: Library, connection: Connection, progress: Progress, *, everyt
     matched_by = Counter(song.how for song in songs.values() if song.song_id is not None)
     report.matched_by, report.n_matched, report.n_songs = dict(matched_by), matched_by.total(), len(songs)
     report.n_ambiguous = sum(song.candidates is not None for song in songs.values())
+    unmatched = (song.label for song in songs.values() if song.song_id is None and song.candidates is None)
+    report.unmatched = list(islice(unmatched, _MAX_NAMED))
     report.n_new = sum(song.id not in known for song in changed)
     report.n_changed, report.n_gone = len(changed) - report.n_new, len(gone)
     if connection.takes_listening:

@@ -20,7 +20,7 @@ from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.wording import clock, count, duration, speed
+from musicsim.wording import count, duration, speed, time_left
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."
@@ -130,7 +130,7 @@ def _counted(job: Job) -> list[str]:
 def _facts(job: Job) -> str:
     facts = _counted(job)
     facts += [speed(job.songs_per_second)] if job.songs_per_second else []
-    facts += [f"{clock(job.seconds_left)} left"] if job.seconds_left is not None else []
+    facts += [time_left(job.seconds_left)] if job.seconds_left is not None else []
     facts += [f"{job.failed} failed"] if job.failed else []
     if job.state == "paused":
         facts += ["paused"]
@@ -258,25 +258,28 @@ def _show_first_songs(library: Library) -> None:
         song_list(rows, key="first_songs", on_action=act, not_similar="No songs to compare with yet.")
 
 
-def _first_map(job: Job) -> str:
-    adds = job.kind in ("add", "scan", "demo")
-    return f"after the first {FIRST_MAP} songs" if adds and job.total >= 2 * FIRST_MAP else "when the job has finished"
+def _await_first_map(job: Job) -> str:
+    """Return words about what the page waits for: songs, or the model of the first ones."""
+    is_early = job.kind in ("add", "scan", "demo") and job.total >= 2 * FIRST_MAP
+    if job.total and job.done >= (FIRST_MAP if is_early else job.total):
+        step = f" ({plain(job.message)})" if job.message else ""
+        return f"the first map is being computed{step}. This takes up to a minute; you can already play the songs."
+    when = f"after the first {FIRST_MAP} songs" if is_early else "when the job has finished"
+    return f"you can play each song as soon as it appears here. Similar songs follow {when}."
 
 
 def stop_without_songs(snapshot: Snapshot) -> None:
     """If no songs can be compared yet, suggest a next step and stop drawing the page."""
     if snapshot.n_indexed > 1:
         return
-    job = jobs.current(snapshot.library)
-    if job is not None:
-        words = f"you can play each song as soon as it appears here. Similar songs follow {_first_map(job)}."
-        st.info(f"{_title(job)}: {words}", icon=":material/hourglass:")
+    if jobs.current(snapshot.library) is not None:
 
         @st.fragment(run_every=1.0)
         def wait() -> None:
-            is_new = not snapshot.n_indexed and snapshot.library.models.active() is not None
-            if is_new or jobs.current(snapshot.library) is None:
+            job, is_new = jobs.current(snapshot.library), snapshot.library.models.active() is not None
+            if job is None or (is_new and not snapshot.n_indexed):
                 st.rerun()
+            st.info(f"{_title(job)}: {_await_first_map(job)}", icon=":material/hourglass:")
             _show_first_songs(snapshot.library)
 
         wait()

@@ -115,3 +115,19 @@ def test_failed_playlist_does_not_affect_others(tiny_library):
         assert songs["playlistId"] == "pl-Two"
         with pytest.raises(NotFoundError, match="no song of this library was played there"):
             keep_filled(now, connection, "Three", PlaylistRequest(length=3), around_last=5)
+
+
+def test_commands_say_what_is_unmatched_and_that_no_playlist_is_kept(tiny_library):
+    listed = [{"id": str(s.id), "title": s.title, "artist": s.artist} for s in tiny_library.songs()]
+    listed += [{"id": f"new-{n}", "title": f"New {n}", "artist": "Nobody"} for n in range(7)]
+    library = tiny_library.folder
+    with scripted(having(listed)) as server:
+        connection = server.connection(address=f"{server.address}/a-long-path-below-the-name-of-a-server")
+        Connections(tiny_library).put(connection)
+        out, _ = run("server", "sync", library=library)
+        assert "7 not in the library" in out
+        assert "New 0 — Nobody; New 1 — Nobody" in out
+        assert "; and 2 more. Analyze them with `musicsim server sync --fetch" in out
+        assert "No playlist is kept filled" in run("server", "refresh", library=library)[0]
+    out, _ = run("server", "list", library=library)
+    assert f"home: {connection.address} · anna · {len(listed)} songs" in out
