@@ -17,8 +17,8 @@ _BEFORE_MOVEMENT = re.compile(rf"\s*:\s+|\s*[,;]\s+(?={_NUMBER})|\s+[-–—]\s+
 _DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _NAMES_WORK = re.compile(
     # not “trio” or “quartet”, which are also the names of many artists
-    r"\b(?:symphon(?:y|ie)|sinfoni[ae]|concert[oi]|konzert (?:nr|f[uü]r|in)|sonat(?:as?|en?|in[ae])|suites?|partitas?|"
-    r"divertimento|serenad[ae]|[ck]antat[ae]|requiem|missa|variation(?:s|en)|pr[eé]ludes|[eé]tudes|nocturnes)\b|"
+    r"\b(?:symphon(?:y|ie)|sinfoni[ae]|concert[oi]|\w*konzert (?:nr|f[uü]r|in)|sonat(?:as?|en?|in[ae])|suites?|"
+    r"partitas?|divertimento|serenad[ae]|[ck]antat[ae]|requiem|missa|variation(?:s|en)|pr[eé]ludes|[eé]tudes|nocturnes)\b|"
     r"\b(?:op|opus|(?:bux)?bwv|kv?|hob|[rht]wv|rv|woo|d|sz)\b[. ]+(?:[ivx]+:)?\d|"
     r"\bin [a-g](?:[- ](?:flat|sharp))? (?:major|minor)\b|\b[a-h](?:is|es|s)?-(?:dur|moll)\b",
     re.IGNORECASE,

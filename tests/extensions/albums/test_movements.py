@@ -7,6 +7,7 @@ import pytest
 
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.albums.movements import keep_together
+from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.command import run
 
@@ -51,6 +52,20 @@ def test_sentence_names_works_and_counts_songs(tiny_library, works, others):
     assert sentence(suite[1], *trio, largo) == "Together now: “Suite”, “Sonata”. 3 songs added."
     assert sentence(*trio, trio[0]) == "Together now: “Trio in A major”. 0 songs added."
     assert sentence(*others, *trio, *suite) == "Nothing changed: this playlist has no separate movements."
+
+
+def test_work_on_two_albums_is_placed_once(tiny_library, works, others):
+    """The second recording of two movements is on another album. Its songs count as duplicates."""
+    pair, copies = works[0][:2], others[-2:]
+    for i, number in zip(copies, ("I", "II"), strict=True):
+        tiny_library.edits.edit([i], {"title": f"Sonata: {number}.", "album": "Best of"})
+    tiny_library.duplicates.enter([SamePair(one, two, 1.0, 0.0) for one, two in zip(pair, copies, strict=True)], [])
+    snapshot = take_snapshot(tiny_library)
+    whole, _ = keep_together(snapshot, [copies[1], others[0], copies[0]])
+    chosen = {snapshot.representative_of.get(i, i) for i in pair}
+    assert chosen <= set(whole)
+    assert len(whole) == len(set(whole)) == 4
+    assert keep_together(snapshot, whole)[0] == whole
 
 
 @pytest.fixture
