@@ -121,6 +121,7 @@ _ANSWERS = {
     "`songs`; `run` is null before the first mixes",
     "POST /api/daily": "an object with `job`, the id of the job",
     "GET /api/albums": "a list of [albums](#albums)",
+    "GET /api/albums/movements": "a list of [songs](#songs) in order",
     "GET /api/albums/{album_id}/similar": "a list of [albums](#albums), each with `similarity`, from 0 to 1",
     "GET /api/albums/{album_id}/playlist": "a list of [albums](#albums) in order, each with its `similarity` to the "
     "album before it; their `songs` are [songs](#songs) in track order",

@@ -35,6 +35,9 @@ SavedOption = Annotated[
     ),
 ]
 
+SaveOption = Annotated[
+    str | None, typer.Option(help="Save the playlist in the library under this name; replaces one with this name.")
+]
 ExportOption = Annotated[
     Path | None, typer.Option("--export", "-o", help="Also save the playlist to a .m3u8, .pls, .xspf or .jspf file.")
 ]
@@ -71,9 +74,7 @@ def playlist(
     as_json: JsonOption = False,
     export: ExportOption = None,
     relative: RelativeOption = False,
-    save: Annotated[
-        str | None, typer.Option(help="Save the playlist in the library under this name; replaces one with this name.")
-    ] = None,
+    save: SaveOption = None,
     model: ModelOption = None,
 ) -> None:
     if export:
@@ -110,8 +111,7 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
             raise NotFoundError(f"{problem}, which has no playlists. Save one: musicsim playlist --save NAME.")
         known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED])
         raise NotFoundError(f"{problem}. It has {count(len(lists), 'playlist')}, such as {known}.")
-    songs = {song.id: song for song in library.songs(chosen.song_ids, missing=True)}
-    return PlaylistSongs([songs[i] for i in chosen.song_ids if i in songs])
+    return PlaylistSongs(library.songs_in_order(chosen.song_ids))
 
 
 def export_playlist(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:

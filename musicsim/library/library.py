@@ -313,6 +313,12 @@ class Library(Opinions):
         wanted = some_ids(ids)
         return self._songs(schema.songs.c.id.in_(wanted), schema.files.c.song_id.in_(wanted), missing=missing)
 
+    def songs_in_order(self, ids: Iterable[int]) -> list[Song]:
+        """Return the songs of a list that exist, in its order; the list can contain repeats and missing songs."""
+        wanted = list(ids)
+        songs = {song.id: song for song in self.songs(wanted, missing=True)}
+        return [songs[i] for i in wanted if i in songs]
+
     def _songs(
         self, condition: sa.ColumnElement[bool], file_condition: sa.ColumnElement[bool], *, missing: bool
     ) -> list[Song]:

@@ -12,5 +12,5 @@ EXTENSION = Extension(
         )
     },
     sections=(Section("library", "page:draw", title="Albums", tab="albums", place=15),),
-    hooks={"http_router": "routes:router"},
+    hooks={"http_router": "routes:router", "playlist_edits": "movements:EDITS"},
 )

@@ -7,14 +7,24 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
 from musicsim.cli.options import take_request
-from musicsim.cli.playlist import ExportOption, RelativeOption, export_playlist
+from musicsim.cli.playlist import (
+    ExportOption,
+    RelativeOption,
+    SavedOption,
+    SaveOption,
+    export_playlist,
+    load_or_generate,
+)
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.extensions.albums.catalogue import Album, find_album, find_albums, songs_of
+from musicsim.extensions.albums.movements import keep_together
 from musicsim.extensions.albums.rendering import render_album, render_similar
 from musicsim.extensions.albums.request import AlbumListRequest, AlbumPlaylistRequest, SimilarAlbumsRequest
 from musicsim.extensions.albums.similar import SimilarAlbum, find_similar_albums, walk_albums
 from musicsim.extensions.albums.works import group_works
 from musicsim.library.media.playlist_files import find_ending
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.wording import clock, count
 
 _Album = Annotated[
@@ -110,3 +120,32 @@ def playlist(
     minutes = sum(song.duration_s for song in songs) / 60
     caption = "\n".join([f"{count(len(songs), 'song')}, {minutes:.0f} minutes", *notes])
     show(("", *_COLUMNS, "similarity"), _steps(steps), caption=caption)
+
+
+@group.command()
+@take_request(PlaylistRequest)
+def movements(
+    request: PlaylistRequest,
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+    saved: SavedOption = None,
+    save: SaveOption = None,
+    export: ExportOption = None,
+    relative: RelativeOption = False,
+    model: ModelOption = None,
+) -> None:
+    """Keep movements together in a generated or saved playlist: the whole work replaces its first movement."""
+    if export:
+        find_ending(export)  # raises an error before anything is generated
+    with open_library(library) as lib:
+        chosen = load_or_generate(lib, request, saved, model)
+        ids, sentence = keep_together(snapshot_under(lib, model), [song.id for song in chosen.songs])
+        songs = lib.songs_in_order(ids)
+        if save:
+            lib.add_playlists([(save, None, ids)], source=OWN_PLAYLISTS)
+    notes = [sentence, *chosen.notes, *(export_playlist(songs, export, is_relative=relative) if export else [])]
+    if as_json:
+        emit({"songs": list(map(song_json, songs)), "notes": notes, "file": str(export) if export else None})
+        return
+    rows = [(number, song.id, song.title, song.artist or "") for number, song in enumerate(songs, 1)]
+    show(("", "id", "title", "artist"), rows, caption="\n".join(notes))

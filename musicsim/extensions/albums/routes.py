@@ -2,17 +2,19 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 
 from musicsim.api.http import ModelQuery, read_query
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.extensions.albums.catalogue import find_album, find_albums, songs_of
+from musicsim.extensions.albums.movements import keep_together
 from musicsim.extensions.albums.rendering import render_album, render_similar
 from musicsim.extensions.albums.request import AlbumListRequest, AlbumPlaylistRequest, SimilarAlbumsRequest
 from musicsim.extensions.albums.similar import find_similar_albums, walk_albums
 
+_SongId = Annotated[int, Query(ge=0, lt=2**63)]
 router = APIRouter()
 
 
@@ -22,6 +24,17 @@ def list_albums(
 ) -> list[dict[str, Any]]:
     """List the albums of a library."""
     return [render_album(album) for album in find_albums(take_snapshot(open_library(library)), request)]
+
+
+@router.get("/albums/movements")
+def keep_movements(
+    song: Annotated[list[_SongId], Query(description="ids of the songs of a playlist, in order", max_length=1000)],
+    library: str | None = None,
+) -> list[dict[str, Any]]:
+    """Keep movements together in a playlist: the whole work replaces its first movement."""
+    opened = open_library(library)
+    ids, _ = keep_together(take_snapshot(opened), song)
+    return [render_song(one) for one in opened.songs_in_order(ids)]
 
 
 @router.get("/albums/{album_id}/similar")

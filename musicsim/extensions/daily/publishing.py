@@ -81,8 +81,7 @@ def _paths(folder: str, mixes: Iterable[Mix]) -> dict[Path, Mix]:
 
 
 def _write(library: Library, path: Path, mix: Mix) -> None:
-    songs = {song.id: song for song in library.songs(mix.song_ids, missing=True)}
-    content = m3u8(mix.name, [songs[i] for i in mix.song_ids if i in songs])
+    content = m3u8(mix.name, library.songs_in_order(mix.song_ids))
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
 

@@ -1,7 +1,11 @@
-"""The current playlist: actions, rows, the reason for each step, and the map."""
+"""The current playlist: actions, rows, the reason for each step, and the map.
+
+The hook ``playlist_edits`` maps choices in *More*, for the owner, to ``function(snapshot: Snapshot, song_ids:
+Sequence[int]) -> tuple[tuple[int, ...], str]``. The function returns the changed list, and a sentence about it.
+"""
 
 import re
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +15,7 @@ from musicsim.explorer.playlists.reason_weights import is_stable, lower_reason
 from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import Edge, Effect, GeneratedPlaylist, Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import load_hooks
 from musicsim.library import Song
 from musicsim.public import is_public
 from musicsim.ui.base import openers
@@ -75,11 +80,21 @@ def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
         choices[f"Generate {count(n_more, 'more song')}"] = partial(actions.extend, snapshot, walker, n_more)
     if n_repeats:
         choices[f"Remove {count(n_repeats, 'repeat')}"] = partial(change, draft.drop_repeats(same))
+    for edits in [] if is_public() else load_hooks("playlist_edits"):
+        choices |= {words: partial(_edit, snapshot, draft, edit) for words, edit in edits.items()}
 
     def choose() -> None:
         choices[st.session_state["playlist_menu"]]()
 
     st.menu_button("More", list(choices), key="playlist_menu", on_click=choose)
+
+
+def _edit(
+    snapshot: Snapshot, draft: PlaylistDraft, edit: Callable[[Snapshot, Sequence[int]], tuple[tuple[int, ...], str]]
+) -> None:
+    ids, sentence = edit(snapshot, draft.song_ids)
+    if ids == draft.song_ids or _change(replace(draft, song_ids=ids, saved_id=None)):
+        st.toast(plain(sentence), icon=":material/info:")
 
 
 def show_notes(snapshot: Snapshot, draft: PlaylistDraft) -> None:
@@ -174,11 +189,16 @@ def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
     if not ids:
         st.toast("This song is not in the model yet. Wait for the running job to finish.", icon=":material/info:")
         return
-    draft = draft.insert(place, ids)
+    _change(draft.insert(place, ids))
+
+
+def _change(draft: PlaylistDraft) -> bool:
+    """Change the playlist and return True, unless it would be too long."""
     if len(draft.song_ids) > MAX_SONGS:
         st.toast(f"A playlist has at most {MAX_SONGS:,} songs.", icon=":material/info:")
-    else:
-        change(draft)
+        return False
+    change(draft)
+    return True
 
 
 def merge_alike(reasons: list[Edge], first: str) -> list[Edge]:

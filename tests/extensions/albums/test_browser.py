@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.browser.actions import expect_rows, player_plays, row_ids, rows, show_tab, switch, visit
 
 
@@ -51,3 +52,22 @@ def test_album_is_opened_played_and_continued(page, address, split):
     expect(page.get_by_role("heading", name="Listen", exact=True)).to_be_visible()
     player_plays(page, split["Tones B"][0])
     expect(page.get_by_test_id("song-row").first).to_have_attribute("data-song-id", str(split["Tones B"][1]))
+
+
+@pytest.mark.story
+def test_movements_are_kept_together_and_separated_again(page, address, home, split):
+    first, second = split["Tones A"]
+    other = split["Noise A"][0]
+    with Library.open(home / "library") as library:
+        library.add_playlists([("Evening", None, [second, other, first])], source=OWN_PLAYLISTS)
+        saved = next(playlist.id for playlist in library.playlists() if playlist.name == "Evening")
+    visit(page, address, "playlist", f"?playlist={saved}")
+    expect_rows(page, [second, other, first])
+    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_text("Keep movements together").click()
+    expect(page.get_by_text("Together now: “Sonata”. 0 songs added.")).to_be_visible()
+    expect_rows(page, [first, second, other])
+    page.get_by_role("button", name="Undo").click()
+    expect_rows(page, [second, other, first])
+    with Library.open(home / "library") as library:
+        library.saved_playlists.delete(saved)
