@@ -14,8 +14,8 @@ from musicsim.ui.base.text import off_if
 from musicsim.ui.components.jobs_view import BUSY, start_job
 
 _ABOUT = (
-    "A network that was trained on tags of other music adds what it learned to *Sound*. On music that nobody tuned on, "
-    "both together find a song of the same composer first for 10 more of 100 songs. For MusiCNN, run "
+    "A network that was trained on tags of other music adds what it learned to *Sound*. In one of two collections of "
+    "game music, 43% instead of 33% of the five most similar songs were by the same composer. For MusiCNN, run "
     f"`{install_command('ear')}` and `pip download --no-deps musicnn==0.1.0`, and choose the downloaded file."
 )
 
