@@ -54,7 +54,6 @@ def test_album_is_opened_played_and_continued(page, address, split):
     expect(page.get_by_test_id("song-row").first).to_have_attribute("data-song-id", str(split["Tones B"][1]))
 
 
-@pytest.mark.story
 def test_movements_are_kept_together_and_separated_again(page, address, home, split):
     first, second = split["Tones A"]
     other = split["Noise A"][0]
