@@ -21,15 +21,15 @@ from musicsim.library import Song
 _N_REASONS = 2
 IN_COMMON = "in common: "  # a form that is grammatical with every genre and tag
 _SIMILAR = "similar "
-_TOLERANCE = 0.04  # of the stated tempo; listeners and estimates are not more precise
+_TOLERANCE = 0.04  # maximum difference of two tempos that are stated as one, as a share of their mean
 _OUTER = 1 / 3  # share of the library that counts as dark; the same share counts as bright
 _MAX_SIMILAR = 0.1  # a part of the sound is "similar" if at most this share of the library's pairs of songs is nearer
 _MAX_ALIKE = 0.25  # the same for the nearest part of songs that have nothing else in common
 _OFTEN = 3  # minimum number of shared playlists for "often"
 _OPPOSITES = {word: other for pair in HEARD_WORDS.values() for word, other in (pair, pair[::-1])}
-_SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar attacks": ("both lively",)}
+_SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar note starts": ("both lively",)}
 """Shared descriptors that already imply that a part of the sound is similar."""
-_SOFT = frozenset(("both quiet", "both calm"))  # the attacks of such songs are too weak for a comparison
+_SOFT = frozenset(("both quiet", "both calm"))  # the note starts of such songs are too weak for a comparison
 _SLOW, _FAST = 100.0, 130.0  # maximum tempo that is called slow, and minimum tempo that is called fast
 
 
@@ -124,11 +124,11 @@ def _find_facts(
     for each, other, shares in zip(facts, others, ranks, strict=True):
         each.sound = _compare_descriptors(snapshot, song, other)
         if not _SOFT.isdisjoint(each.strong):
-            shares.pop("attacks", None)
+            shares.pop("note starts", None)
         each.sound += _name_similar(shares)
         each.weak = _name_nearest(shares)
         if song.mode and song.mode == other.mode:
-            each.weak.append(f"both in {song.mode}")
+            each.weak.append(f"both in a {song.mode} key")
     return facts
 
 
@@ -157,11 +157,11 @@ def _compare_descriptors(snapshot: Snapshot, song: Song, other: Song) -> list[st
 
 
 def _find_shared_tempo(song: Song, other: Song) -> int | None:
-    """Return the rounded mean of two tempos, None if one of the songs has a different tempo."""
+    """Return the rounded mean of two tempos, None if they differ by more than listeners would accept."""
     if not song.tempo or not other.tempo:
         return None
-    tempo = round((song.tempo + other.tempo) / 2)
-    return tempo if abs(song.tempo - tempo) <= _TOLERANCE * tempo >= abs(other.tempo - tempo) else None
+    mean = (song.tempo + other.tempo) / 2
+    return round(mean) if abs(song.tempo - other.tempo) <= _TOLERANCE * mean else None
 
 
 def _find_words(snapshot: Snapshot, song: Song) -> set[str]:
@@ -193,7 +193,7 @@ def _name_similar(shares: Mapping[str, float]) -> list[str]:
 def _name_nearest(shares: Mapping[str, float]) -> list[str]:
     """Return the part of the sound in which two songs differ least, unless they differ as much as most pairs."""
     name = min(shares, key=shares.__getitem__, default="")
-    return [f"most alike: {name}"] if name and shares[name] <= _MAX_ALIKE else []
+    return [f"closest in {name}"] if name and shares[name] <= _MAX_ALIKE else []
 
 
 def _add_playlists(snapshot: Snapshot, song: Song, others: Sequence[Song], facts: Sequence[_Facts]) -> None:

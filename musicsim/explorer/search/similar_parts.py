@@ -15,7 +15,7 @@ from musicsim.places import places_in_order
 PARTS = {
     "tone color": "tone color",
     "how much the loudness varies": "changes in loudness",
-    "attacks and swells": "attacks",
+    "attacks and swells": "note starts",
     "rhythm and fluctuation": "rhythm",
 }
 """Names of some of :data:`GROUPS` in reasons; the other groups are hard to hear."""
