@@ -85,7 +85,7 @@ def _rows(part: str, X: Float64Array, deals: list[Albums], seed: int) -> list[Ro
     for albums, names in zip(deals, composers, strict=True):
         for kind, D in distances(X, albums).items():
             found.setdefault(kind, []).append(precisions(D, names))
-            found.setdefault(f"{kind}, adjusted", []).append(precisions(with_proximity(D, 1 / 3), names))
+            found.setdefault(f"{kind}, adjusted", []).append(precisions(with_proximity(D), names))
     groups = np.concatenate(composers).tolist()
     n_albums = sum(map(len, deals)) // len(deals)
     rows: list[Row] = []

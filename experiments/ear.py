@@ -36,7 +36,6 @@ from musicsim.extensions.embeddings.onnx_models import OnnxModel
 
 EVERY = {False: (3, 6, 12), True: (1, 3, 6, 12)}  # short protocol, full protocol
 SHARES = (0.15, 0.25, 0.35, 0.5)
-THIRD = 1 / 3
 N_TIMED, N_REPEATS = 12, 2
 MAX_COST = 1.0  # of the network, relative to the analysis
 
@@ -67,7 +66,7 @@ def _quality_rows(music: MusicSet, network: Path, settings: Settings, cache: Pat
         for share in SHARES if every == USUAL_EVERY else (USUAL_SHARE,):
             spaces[_joined_name(share, every)] = join(sound, ear, share)
         progress(f"{music.name}: 1 of {every} patches")
-    found = {what: scores(with_proximity(euclidean(X), THIRD), pieces) for what, X in spaces.items()}
+    found = {what: scores(with_proximity(euclidean(X)), pieces) for what, X in spaces.items()}
     return [
         {"part": "quality", "set": music.name} | score_row(what, of, found["Sound"], pieces, settings.seed)
         for what, of in found.items()

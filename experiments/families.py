@@ -46,7 +46,6 @@ PAIRS = (
 K = 10
 MAX_SHARE = 0.01
 _STYLES = {"Rock": "metal and rock", "Choral": "choir", "Solo Piano": "solo piano"}
-_THIRD = 1 / 3
 
 Directions = dict[tuple[str, str], dict[str, Float64Array]]
 """The values of each piece by direction (its family, the other family) and name, nan for pieces of other families."""
@@ -142,10 +141,10 @@ def _measure(
     settings.facts[f"{music.name}: families"] = dict(Counter(families.tolist()))
     sound = sound_vectors(music.library, pieces)
     plain = euclidean(sound)
-    distances = {PLAIN: plain, SOUND: with_proximity(plain, _THIRD)}
+    distances = {PLAIN: plain, SOUND: with_proximity(plain)}
     try:
         pools = pooled_vectors(music.library, pieces, prepare_network(cache), USUAL_EVERY, cache, progress)
-        distances[EAR] = with_proximity(euclidean(join(sound, standardize(pools), USUAL_SHARE)), _THIRD)
+        distances[EAR] = with_proximity(euclidean(join(sound, standardize(pools), USUAL_SHARE)))
     except Skipped as absent:
         settings.facts[f"{music.name}: ear"] = str(absent).removeprefix(f"{cache}{os.sep}")
     progress(f"{music.name}: neighbors")

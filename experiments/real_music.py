@@ -43,7 +43,7 @@ from experiments.support.sound_rivals import rival_distances
 from experiments.support.timbre import ablations, app_models
 from musicsim._arrays import Float64Array
 
-THIRD, ALL = 1 / 3, 1.0
+ALL = 1.0
 BEFORE = "Codewords, all"
 GOALS = {"P@1": 0.72, "P@5": 0.59, "package": 0.62, "within": 0.80}
 MAX_SKEW = 0.2
@@ -83,7 +83,7 @@ def _model_rows(music: MusicSet, settings: Settings, cache: Path, progress: Prog
             continue
         what = f"{name} ({said})" if said else name
         found[f"{what}, all"] = scores(with_proximity(D, ALL), music.pieces)
-        found[what] = scores(with_proximity(D, THIRD), music.pieces)
+        found[what] = scores(with_proximity(D), music.pieces)
         progress(what)
     rows = [
         {"part": "models"} | score_row(name, of, found[BEFORE], music.pieces, settings.seed)

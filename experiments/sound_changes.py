@@ -25,20 +25,19 @@ from experiments.sound_prior import learn_prior
 from experiments.support.game_music import CACHE
 from experiments.support.music_sets import MusicSet, music_sets
 from experiments.support.parts import Rows
-from experiments.support.pieces import Pieces, Scores, euclidean, scores, with_proximity
+from experiments.support.pieces import HUB_SHARE, Pieces, Scores, euclidean, scores, with_proximity
 from experiments.support.score_rows import paired_interval, score_row
+from experiments.support.timbre import join_parts, place_songs
 from musicsim import gaussians
 from musicsim._arrays import Float64Array
 from musicsim.audio import SongFrames
 from musicsim.audio.features import N_MELS
-from musicsim.explorer.models.representations import FLUCTUATION_SHARE
 from musicsim.explorer.refresh.fitting import parts_of
 from musicsim.gaussians.prior import whole_songs
 from musicsim.library.stores.song_gaussians import part_length
 
 GATES = (30, 40, 50)
 _CHOSEN_BY = ("P@1", "P@5", "within")
-_THIRD = 1 / 3
 _MIN_FRAMES = 200  # of a part after the gate: 2.3 s
 
 
@@ -93,7 +92,7 @@ def normal_scores(X: Float64Array) -> Float64Array:
 def _timbre(of: Described, gate: int = 0, prior: gaussians.Prior | None = None) -> Float64Array:
     songs = of.timbre[gate]
     embedding, within = gaussians.fit_embedding(songs, prior and prior.population)
-    return _placed(embedding.transform(whole_songs(songs)), within, prior and prior.timbre)
+    return place_songs(embedding.transform(whole_songs(songs)), within, prior and prior.timbre)
 
 
 def _fluctuation(of: Described, power: float = 1.0, prior: gaussians.Prior | None = None) -> Float64Array:
@@ -101,30 +100,20 @@ def _fluctuation(of: Described, power: float = 1.0, prior: gaussians.Prior | Non
     song_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     within = gaussians.pool_covariance(np.concatenate(parts), song_of)
     patterns = np.sign(of.patterns) * np.abs(of.patterns) ** power
-    return _placed(patterns, within, prior and prior.fluctuation)
+    return place_songs(patterns, within, prior and prior.fluctuation)
 
 
-def _placed(X: Float64Array, within: Float64Array, known: gaussians.Spread | None) -> Float64Array:
-    mean, axes = gaussians.song_axes(X, within, known)
-    placed: Float64Array = (X - mean) @ axes.T
-    return placed
-
-
-def _joined(timbre: Float64Array, fluctuation: Float64Array) -> Float64Array:
-    return np.hstack([np.sqrt(1 - FLUCTUATION_SHARE) * timbre, np.sqrt(FLUCTUATION_SHARE) * fluctuation])
-
-
-def _adjusted(X: Float64Array, share: float = _THIRD) -> Float64Array:
+def _adjusted(X: Float64Array, share: float = HUB_SHARE) -> Float64Array:
     return with_proximity(euclidean(X), share)
 
 
-def of_sound(of: Described, _others: Sequence[Described], share: float = _THIRD) -> Float64Array:
+def of_sound(of: Described, _others: Sequence[Described], share: float = HUB_SHARE) -> Float64Array:
     """Return the distances of Sound; `share` is that of the hub reduction."""
-    return _adjusted(_joined(_timbre(of), _fluctuation(of)), share)
+    return _adjusted(join_parts(_timbre(of), _fluctuation(of)), share)
 
 
 def _gated(of: Described, _others: Sequence[Described], gate: int) -> Float64Array:
-    return _adjusted(_joined(_timbre(of, gate), _fluctuation(of)))
+    return _adjusted(join_parts(_timbre(of, gate), _fluctuation(of)))
 
 
 def _unit(of: Described, _others: Sequence[Described], which: str) -> Float64Array:
@@ -133,30 +122,23 @@ def _unit(of: Described, _others: Sequence[Described], which: str) -> Float64Arr
         timbre = scale_to_unit(timbre)
     if which in ("fluctuation", "each"):
         fluctuation = scale_to_unit(fluctuation)
-    X = _joined(timbre, fluctuation)
+    X = join_parts(timbre, fluctuation)
     return _adjusted(scale_to_unit(X) if which == "both together" else X)
 
 
 def _axes(of: Described, _others: Sequence[Described], change: Callable[[Float64Array], Float64Array]) -> Float64Array:
-    return _adjusted(_joined(change(_timbre(of)), change(_fluctuation(of))))
+    return _adjusted(join_parts(change(_timbre(of)), change(_fluctuation(of))))
 
 
 def _pattern_power(of: Described, _others: Sequence[Described], power: float) -> Float64Array:
-    return _adjusted(_joined(_timbre(of), _fluctuation(of, power)))
+    return _adjusted(join_parts(_timbre(of), _fluctuation(of, power)))
 
 
 def _constants(of: Described, others: Sequence[Described], n_songs: float) -> Float64Array:
-    songs, patterns = ([song for other in others for song in part(other)] for part in (_parts, _patterns))
+    songs = [song for other in others for song in other.timbre[0]]
+    patterns = [song for other in others for song in other.fluctuation]
     prior = learn_prior(songs, patterns, n_songs)
-    return _adjusted(_joined(_timbre(of, prior=prior), _fluctuation(of, prior=prior)))
-
-
-def _parts(of: Described) -> list[gaussians.SongGaussians]:
-    return of.timbre[0]
-
-
-def _patterns(of: Described) -> list[Float64Array]:
-    return of.fluctuation
+    return _adjusted(join_parts(_timbre(of, prior=prior), _fluctuation(of, prior=prior)))
 
 
 CHANGES: dict[str, dict[str, Setting]] = {

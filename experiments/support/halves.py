@@ -25,7 +25,6 @@ Learn = Callable[[Float64Array, Any], Float64Array]
 N_SPLITS, N_SPLITS_FULL = 8, 20
 
 _CHOSEN_BY = ("P@1", "P@5", "within")
-_THIRD = 1 / 3
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _CS = {False: (10.0,), True: (10.0, 100.0)}  # short protocol, full protocol
 
@@ -99,7 +98,7 @@ def learned_rows(
     folders = np.array([f"{song.path.parent}" for song in pieces.songs])
     rows = []
     for name, X, plain, learners in _tasks(spaces, full=settings.full):
-        before = scores(with_proximity(euclidean(plain), _THIRD), pieces)
+        before = scores(with_proximity(euclidean(plain)), pieces)
         for words, fit in learners:
             for kind, labels in (("composers", pieces.composers), ("folders", folders)):
                 gains = []
@@ -107,7 +106,7 @@ def learned_rows(
                     # skip folders with a composer of the other half
                     known = ~is_out & (labels != "") & ~np.isin(labels, labels[is_out])
                     Y = X @ fit(X[known], labels[known]).T
-                    gains.append(gains_of(scores(with_proximity(euclidean(Y), _THIRD), pieces), before, is_out))
+                    gains.append(gains_of(scores(with_proximity(euclidean(Y)), pieces), before, is_out))
                 rows.append(gain_row("learning", f"{name}, {words}, {kind}", gains, pieces, settings.seed))
             progress(f"{name}, {words}")
     return rows

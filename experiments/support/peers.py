@@ -24,7 +24,6 @@ from musicsim._arrays import Float64Array
 __all__ = ["BOTH", "SOUND", "peer_scores"]
 
 SOUND, BOTH = "Sound", "Sound and MusiCNN"
-_THIRD = 1 / 3
 
 
 def peer_scores(music: MusicSet, cache: Path, progress: Progress) -> tuple[dict[str, Scores], list[str]]:
@@ -47,7 +46,7 @@ def peer_scores(music: MusicSet, cache: Path, progress: Progress) -> tuple[dict[
             missing.append(f"{name}: {said}")
             continue
         what = f"{name} ({said})" if said else name
-        found[what] = scores(D if is_adjusted else with_proximity(D, _THIRD), pieces)
+        found[what] = scores(D if is_adjusted else with_proximity(D), pieces)
         progress(f"{music.name}: {what}")
     return found, missing
 
@@ -63,4 +62,4 @@ def _ear_scores(sound: Float64Array, music: MusicSet, cache: Path, progress: Pro
 
 
 def _adjusted(X: Float64Array, music: MusicSet) -> Scores:
-    return scores(with_proximity(euclidean(X), _THIRD), music.pieces)
+    return scores(with_proximity(euclidean(X)), music.pieces)

@@ -20,6 +20,7 @@ from musicsim.library.tags.artists import fold_name
 from musicsim.search import MutualProximity
 
 __all__ = [
+    "HUB_SHARE",
     "MEASURES",
     "Pieces",
     "Scores",
@@ -35,6 +36,8 @@ __all__ = [
 MEASURES = ("P@1", "P@5", "package", "within")
 MIN_PIECES = 5
 """Of a composer whose pieces are queries."""
+HUB_SHARE = 1 / 3
+"""Share of the nearest songs whose distances give the moments of hub reduction in the app."""
 _NEIGHBOURS = 10
 _MIN_TAGGED_S = 30.0
 
@@ -169,7 +172,7 @@ def mutual_proximity(
     return np.stack([proximity.rescore(d, rows, own) for d, *own in zip(D, mean_q, std_q, strict=True)])
 
 
-def with_proximity(D: Float64Array, share: float) -> Float64Array:
+def with_proximity(D: Float64Array, share: float = HUB_SHARE) -> Float64Array:
     """Return mutual proximity from the moments of each song's nearest neighbors, a share of all."""
     n = len(D)
     others = np.sort(D + np.diag(np.full(n, np.inf)), axis=1)[:, : max(2, round(share * (n - 1)))]

@@ -82,7 +82,7 @@ def automatic_gains(library: Library, pieces: Pieces, is_out: BoolArray, known: 
     everything = list(range(len(pieces)))
     with constants_of(library, ()), make_small_library(library, pieces, everything, known, hidden) as (small, some):
         alone, _, kept, said = _learned(small, some, known)
-    before, after = (scores(with_proximity(euclidean(X), 1 / 3), some) for X in (alone, kept))
+    before, after = (scores(with_proximity(euclidean(X)), some) for X in (alone, kept))
     return gains_of(after, before, is_out), said
 
 

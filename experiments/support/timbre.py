@@ -10,7 +10,7 @@ import numpy as np
 from experiments.sound_prior import N_SONGS, learn_prior
 from experiments.support.pieces import Pieces
 from musicsim import gaussians
-from musicsim._arrays import Float32Array, Float64Array
+from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio.features import N_MFCC
 from musicsim.explorer.models.encoders import FLUCTUATION, TIMBRE
 from musicsim.explorer.models.representations import FLUCTUATION_SHARE
@@ -77,38 +77,41 @@ def ablations(library: Library, pieces: Pieces) -> Iterator[tuple[str, Float64Ar
     features, (of_timbre, of_fluctuation) = described(use_prior=False)
 
     def sound(shrinkage: float) -> Float64Array:
-        return _joined(
-            _placed(features[:, TIMBRE], of_timbre, shrinkage=shrinkage),
-            _placed(features[:, FLUCTUATION], of_fluctuation, shrinkage=shrinkage),
+        return join_parts(
+            place_songs(features[:, TIMBRE], of_timbre, shrinkage=shrinkage),
+            place_songs(features[:, FLUCTUATION], of_fluctuation, shrinkage=shrinkage),
         )
 
     known = gaussians.load_prior()
     knowing, (timbre, fluctuation) = described(use_prior=True)
     yield (
         "Sound, with the program's constants, which know these pieces",
-        _joined(
-            _placed(knowing[:, TIMBRE], timbre, known.timbre),
-            _placed(knowing[:, FLUCTUATION], fluctuation, known.fluctuation),
+        join_parts(
+            place_songs(knowing[:, TIMBRE], timbre, known.timbre),
+            place_songs(knowing[:, FLUCTUATION], fluctuation, known.fluctuation),
         ),
     )
     yield "Sound, no whitening within songs", sound(1.0)
     yield "Sound, whitening shrunk by 0.8", sound(0.8)
-    yield "Sound, timbre alone", _placed(features[:, TIMBRE], of_timbre)
-    yield "Sound, fluctuation alone", _placed(features[:, FLUCTUATION], of_fluctuation)
+    yield "Sound, timbre alone", place_songs(features[:, TIMBRE], of_timbre)
+    yield "Sound, fluctuation alone", place_songs(features[:, FLUCTUATION], of_fluctuation)
     embedding, within = gaussians.fit_embedding([_cepstra(song.timbre) for song in parts])
     whole = gaussians.SongGaussians.concatenate([_cepstra(song.timbre.merge()) for song in parts])
-    yield "timbre alone, no slopes, no curvatures", _placed(embedding.transform(whole), within)
+    yield "timbre alone, no slopes, no curvatures", place_songs(embedding.transform(whole), within)
 
 
-def _joined(timbre: Float64Array, fluctuation: Float64Array) -> Float64Array:
+def join_parts(timbre: Float64Array, fluctuation: Float64Array) -> Float64Array:
+    """Return the vectors of Sound from those of its two parts."""
     return np.hstack([np.sqrt(1 - FLUCTUATION_SHARE) * timbre, np.sqrt(FLUCTUATION_SHARE) * fluctuation])
 
 
-def _placed(
-    X: Float32Array, within: Float64Array, known: gaussians.Spread | None = None, *, shrinkage: float = 0.9
+def place_songs(
+    X: FloatingArray, within: Float64Array, known: gaussians.Spread | None = None, *, shrinkage: float = 0.9
 ) -> Float64Array:
+    """Return the coordinates of songs on the axes of a part of Sound."""
     mean, axes = gaussians.song_axes(X, within, known, shrinkage=shrinkage)
-    return (X - mean) @ axes.T
+    placed: Float64Array = (X - mean) @ axes.T
+    return placed
 
 
 def _cepstra(songs: gaussians.SongGaussians) -> gaussians.SongGaussians:
