@@ -257,7 +257,11 @@ def look_at(page: Page, address: str, history: Path) -> None:
 
 @contextmanager
 def rerun(page: Page) -> Iterator[None]:
-    """Wait until the app has run again after what is done inside, and is at rest."""
+    """Wait until the app has run again after what is done inside, and is at rest.
+
+    It starts at rest, too: Streamlit ignores the key R during a run, and the end of that run is no new one.
+    """
+    page.wait_for_selector(IDLE)
     page.evaluate(
         """() => {
             const app = document.querySelector("[data-testid=stApp]");

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as NotClickable
 
 from musicsim.library import Library
-from tests.browser.actions import APP, IDLE, rerun, show_tab, switch, visit, wait_for_map
+from tests.browser.actions import APP, rerun, show_tab, switch, visit, wait_for_map
 from tests.browser.serving import serve
 from tests.halts import halt_first_job
 from tests.sounds import open_library, write_song
@@ -56,7 +56,6 @@ def counted(page: Page, words: str):
 
 def press(page: Page, name: str) -> None:
     """Click a button once the page is at rest: a click during a redraw is lost."""
-    page.wait_for_selector(IDLE)
     with rerun(page):
         page.get_by_role("button", name=name).first.click()
 
