@@ -259,7 +259,7 @@ def look_at(page: Page, address: str, history: Path) -> None:
 def rerun(page: Page) -> Iterator[None]:
     """Wait until the app has run again after what is done inside, and is at rest.
 
-    It starts at rest, too: Streamlit ignores the key R during a run, and the end of that run is no new one.
+    It also starts at rest: Streamlit ignores the key R during a run, and that run must not count.
     """
     page.wait_for_selector(IDLE)
     page.evaluate(

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.actions import (
     IDLE,
@@ -19,6 +20,9 @@ from tests.browser.actions import (
     wait_for_map,
 )
 from tests.browser.patient import new_context
+from tests.waiting import until
+
+_LIFECYCLE = {"new_session", "script_finished"}
 
 
 def test_back_and_forward_go_through_chosen_songs(page, address, home):
@@ -128,14 +132,41 @@ def test_reload_keeps_session_of_tab(page, chromium, address, home):
     stranger.context.close()
 
 
-def test_late_click_on_left_page_keeps_new_page(page, address, home):
+# Holds what the server sends, as a browser that is too busy to look at it.
+_HOLD_MESSAGES = """
+const listen = WebSocket.prototype.addEventListener;
+const held = [];
+WebSocket.prototype.addEventListener = function (type, receive) {
+    const hold = event => window.isHeld ? held.push(() => receive(event)) : receive(event);
+    listen.call(this, type, type === "message" ? hold : receive);
+};
+window.handOver = () => { window.isHeld = false; held.forEach(hand => hand()); };
+"""
+
+
+@pytest.mark.parametrize("come_together", [False, True])
+def test_late_click_on_left_page_keeps_new_page(page, address, home, come_together):
     """Both clicks come before the browser learns that the new page's script has started."""
+    runs: list[str] = []  # beginnings and ends of runs, as sent by the server
+
+    def note(frame: bytes | str) -> None:
+        if isinstance(frame, bytes) and (kind := ForwardMsg.FromString(frame).WhichOneof("type")) in _LIFECYCLE:
+            runs.append(kind)
+
+    page.on("websocket", lambda socket: socket.on("framereceived", note))
+    page.add_init_script(_HOLD_MESSAGES)
     visit(page, address, query=f"?song={songs_of(home)[0].id}")
     expect(rows(page)).to_have_count(11)
     page.wait_for_selector(IDLE)
     play = page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).element_handle()
     link = page.get_by_test_id("stSidebarNavLink").filter(has_text="Library").element_handle()
-    page.evaluate("([link, play]) => { link.click(); play.click(); }", [link, play])
+    runs.clear()
+    page.evaluate(
+        "([link, play, isHeld]) => { window.isHeld = isHeld; link.click(); play.click(); }", [link, play, come_together]
+    )
+    if come_together:
+        until(lambda: page.evaluate("window.isHeld") and runs[-1:] == ["script_finished"])
+        page.evaluate("window.handOver()")
     expect(page.get_by_role("heading", name="Library", exact=True)).to_be_visible()
     page.wait_for_selector(IDLE)
     switch(page, "train")

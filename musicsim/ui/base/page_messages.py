@@ -63,9 +63,10 @@ class PageRerun:
         return str(self.message.rerun_script.page_script_hash)
 
     def move(self, page: str) -> "PageRerun":
-        """Return the request for `page` if it is a click or a fragment of another page.
+        """Return a request for all of `page` if this is a click or a fragment of another page.
 
         A request without clicks is left as it is, because it may be the navigation's request for another page.
+        The fragment is not named: a browser that receives its run together with that of the page shows an empty page.
         """
         is_of_left_page = page and self.page and self.page != page
         if not is_of_left_page or not (self.has_clicks or self.message.rerun_script.fragment_id):
@@ -73,6 +74,7 @@ class PageRerun:
         moved = BackMsg()
         moved.CopyFrom(self.message)
         moved.rerun_script.page_script_hash = page
+        moved.rerun_script.ClearField("fragment_id")
         return PageRerun(moved, moved.ByteSize())
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
