@@ -88,6 +88,8 @@ def walk(snapshot: Snapshot) -> Walk:
 @st.cache_resource(show_spinner=False)
 def warm_up() -> None:
     """Prepare the first search and playlist in the background, once per process."""
+    # Streamlit collects garbage after every run; exempt the objects of the modules imported so far
+    gc.freeze()
     start_workers(active_library())
     current = snapshot()
 
@@ -98,9 +100,8 @@ def warm_up() -> None:
         _ = codebook.Codebook, playlist.PlaylistModel, search.ExactIndex  # each attribute access loads a module
         current.find("a")  # otherwise, with a million songs, the first letter typed would take seconds
         parse_words(current, "a")
-        # exempt the objects of all modules from garbage collection, which follows every page run
         gc.collect()
-        gc.freeze()
+        gc.freeze()  # and those of the modules imported since
 
     threading.Thread(target=import_all, name="warm-up", daemon=True).start()
 
