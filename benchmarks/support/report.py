@@ -147,6 +147,7 @@ def main(
     takes_sets: bool = False,
     has_parts: bool = False,
     takes_processes: bool = False,
+    has_full: bool = True,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -169,12 +170,15 @@ def main(
         Whether there is an option ``--resume``.
     takes_processes : bool
         Whether there is an option ``--processes N``.
+    has_full : bool
+        Whether there is an option ``--full``; without it, the only protocol is the full one.
     arguments : sequence of str
         Used instead of the command line.
     """
     parser = argparse.ArgumentParser(prog=name, description=description)
     parser.add_argument("--json", action="store_true", help="end with one JSON object on stdout")
-    parser.add_argument("--full", action="store_true", help="the whole protocol instead of the short one")
+    if has_full:
+        parser.add_argument("--full", action="store_true", help="the whole protocol instead of the short one")
     parser.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (0)")
     if takes_library:
         parser.add_argument("--library", type=Path, metavar="PATH", help="a library instead of the demo")
@@ -198,7 +202,7 @@ def main(
     as_json = given.pop("json")
     if takes_sets:
         given["sets"] = tuple(given["sets"])
-    settings = Settings(**given)
+    settings = Settings(**{"full": True} | given)
     shared = shared_data()
     settings.inputs.update({part: digest(shared / part) if shared else "absent" for part in data})
     commit = from_git(Path(__file__).parents[2])  # before a commit during the run can change it

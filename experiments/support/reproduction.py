@@ -116,7 +116,7 @@ def _estimate(names: Sequence[str], jobs: int) -> str:
 
 
 def _options(name: str, *, full: bool) -> list[str]:
-    options = ["--full"] if full else []
+    options = ["--full"] if full and "has_full=False" not in _source(name) else []
     if full and "has_parts=True" in _source(name):
         options.append("--resume")
     if name in ("albums", "several_examples") and (CACHE / "library").is_dir():  # built by experiments.real_music
@@ -125,10 +125,10 @@ def _options(name: str, *, full: bool) -> list[str]:
 
 
 def _outcome(name: str, full: bool, commit: str, stop: threading.Event) -> _Outcome:
-    protocol = "full" if full else "short"
+    protocols = {"full"} if full else {"short", "full"}
     done = read(name, OWN)
     clean = commit and not commit.endswith("-dirty")
-    if done and clean and done.get("commit") == commit and done["settings"].get("protocol") == protocol:
+    if done and clean and done.get("commit") == commit and done["settings"].get("protocol") in protocols:
         print(f"{name}: measured before, by this commit", flush=True)
         return _Outcome(name, done)
     if stop.is_set():

@@ -40,6 +40,13 @@ def test_prints_table_without_json_option(capsys):
         json.loads(out)
 
 
+def test_script_with_one_protocol_runs_it_in_full(capsys):
+    main("trial", "a trial", _run, has_full=False, arguments=["--json"])
+    assert json.loads(capsys.readouterr().out)["settings"]["protocol"] == "full"
+    with pytest.raises(SystemExit):
+        main("trial", "a trial", _run, has_full=False, arguments=["--full"])
+
+
 def test_report_identifies_inputs_by_digest(capsys, tmp_path, monkeypatch):
     (tmp_path / "songs").mkdir()
     (tmp_path / "songs" / "a.csv").write_text("1")
