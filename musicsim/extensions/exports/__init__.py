@@ -1,4 +1,4 @@
-"""Exports for other programs: vectors, neighbors, the map, splits, tags, plays and answers."""
+"""Exports for other programs: vectors, neighbors, the map, splits, tags, passages, plays and answers."""
 
 from musicsim.hooks import Command, Extension, Job, Section
 
@@ -7,7 +7,7 @@ EXTENSION = Extension(
     commands={
         "export": Command(
             "cli:export",
-            "Export vectors, neighbors, the map, splits, tags, plays or answers (docs/research/data.md).",
+            "Export vectors, neighbors, the map, splits, tags, passages, plays or answers (docs/research/data.md).",
             "Research",
         )
     },

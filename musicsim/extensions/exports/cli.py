@@ -16,7 +16,9 @@ from musicsim.wording import count
 def export(
     request: ExportRequest,
     what: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPORTS)}.", metavar="WHAT")],
-    file: Annotated[Path, typer.Argument(help="File to write: .parquet, .npz, .csv, .txt (MIREX) or .zip (JAMS).")],
+    file: Annotated[
+        Path, typer.Argument(help="File to write: .parquet, .npz, .csv, .txt (MIREX) or .zip (JAMS, Audacity).")
+    ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
     model: ModelOption = None,

@@ -16,7 +16,9 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.pools import use_pool
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.extensions.exports.request import EXPORTS, JAMS, MIREX, ExportRequest
+from musicsim.extensions.exports.cards import check_folder, write_card
+from musicsim.extensions.exports.passages import passages_of, write_label_tracks
+from musicsim.extensions.exports.request import ARCHIVE, EXPORTS, MIREX, ExportRequest
 from musicsim.extensions.exports.table_files import utf8, write_table
 from musicsim.extensions.exports.tables import TABLE_OF, all_rows, files_at, neighbor_blocks, queries, row_blocks
 from musicsim.library import Library, Song
@@ -33,7 +35,7 @@ _MAX_ROWS, _MAX_SONGS = 10_000, 1_000  # maximum number of rows and of songs per
 @dataclass(frozen=True, slots=True)
 class Exported:
     path: Path
-    n_rows: int  # number of table rows, queries in a distance list, or songs in a JAMS archive
+    n_rows: int  # number of table rows, queries in a distance list, or songs in an archive
     n_bytes: int
     model: str  # name of the model; empty if the export does not depend on one
 
@@ -54,16 +56,22 @@ def export(
         raise LibraryError(f"{target.name}: {kind} can be exported as {', '.join(endings)}. Use one of these.")
     if not target.parent.is_dir() or target.is_dir():
         raise LibraryError(f"{target}: this file cannot be written. Use a file name in an existing folder.")
+    if request.card:
+        check_folder(target)
     snapshot = take_snapshot(library, _model_id(library, kind, model))
     with use_pool(library) if EXPORTS[kind].compares else nullcontext():
         if (kind, ending) == ("neighbours", MIREX):
             n_rows = _write_mirex(snapshot, target, request, progress)
-        elif (kind, ending) == ("tags", JAMS):
+        elif (kind, ending) == ("tags", ARCHIVE):
             n_rows = _write_jams(snapshot, target, progress)
+        elif (kind, ending) == ("passages", ARCHIVE):
+            n_rows = write_label_tracks(target, passages_of(snapshot, request.like, request.k, progress))
         else:
             n_rows = write_table(target, TABLE_OF[kind](snapshot, request, progress))
-    has_model = kind in ("vectors", "histograms", "neighbours", "map")
+    has_model = kind in ("vectors", "histograms", "neighbours", "map") or request.like is not None
     model_name = snapshot.record.name if has_model and snapshot.record else ""
+    if request.card:
+        write_card(target, kind, model_name, request.license)
     return Exported(target, n_rows, target.stat().st_size, model_name)
 
 

@@ -11,7 +11,7 @@ from musicsim.extensions.exports.routes import export_path, exports_of
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.jobs_view import start_job
 
-NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX list", ".zip": "JAMS"}
+NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX list", ".zip": "ZIP"}
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:

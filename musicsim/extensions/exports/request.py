@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from musicsim.explorer.requests.options import option, settle
 
 TABLES = (".parquet", ".npz", ".csv")
-MIREX, JAMS = ".txt", ".zip"
+MIREX, ARCHIVE = ".txt", ".zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,15 @@ EXPORTS = {
         "Map", "Map positions and all columns; Embedding Atlas can open the Parquet file.", compares=True
     ),
     "splits": ExportKind("Splits", "Training, validation and test songs, from a split by artist and fixed splits."),
-    "tags": ExportKind("Tags", "Tags with weights and sources; .zip contains one JAMS file per song.", (*TABLES, JAMS)),
+    "tags": ExportKind(
+        "Tags", "Tags with weights and sources; .zip contains one JAMS file per song.", (*TABLES, ARCHIVE)
+    ),
+    "passages": ExportKind(
+        "Passages",
+        "The most typical 30 seconds of each song. With --like, the passages that a song shares with its neighbors; "
+        ".zip contains one Audacity label track per song.",
+        (*TABLES, ARCHIVE),
+    ),
     "plays": ExportKind("Plays", "Play counts per listener and song."),
     "answers": ExportKind("Answers", "Listeners' answers to questions that compare songs."),
 }
@@ -40,7 +48,7 @@ EXPORTS = {
 class ExportRequest:
     k: int | None = option(
         None,
-        "Number of neighbors per song, in exports of neighbors and the map (0 exports a map without neighbors). "
+        "Number of neighbors per song, in exports of neighbors, passages and the map (0: a map without neighbors). "
         "The default is 10. It is 100 in a MIREX distance list, and 0 for a map of more than 100,000 songs.",
         flags=("--k", "-k"),
         min=0,
@@ -48,6 +56,11 @@ class ExportRequest:
     )
     sample: int | None = option(None, "Export the neighbors of a random sample of this many songs.", min=1)
     seed: int = option(0, "Random seed for the sample and the artist splits.", min=0)
+    like: int | None = option(None, "Export the passages that this song (an id) shares with its neighbors.", min=1)
+    card: bool = option(
+        False, "Also write a data card (README.md) and Croissant metadata (croissant.json) next to a Parquet file."
+    )
+    license: str = option("", "License of the data in the card, such as cc-by-4.0.")
 
     def __post_init__(self) -> None:
         settle(self)

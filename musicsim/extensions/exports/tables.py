@@ -15,6 +15,7 @@ from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.exports.passages import passages_of
 from musicsim.extensions.exports.request import ExportRequest
 from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, split_into_blocks
 from musicsim.library.disk.arrays import release_pages
@@ -200,6 +201,12 @@ def _tags(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tab
     return Table(columns, _add_songs(snapshot, split_into_blocks(rows, _MAX_ROWS), 0))
 
 
+def _passages(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
+    rows = passages_of(snapshot, request.like, request.k, progress)
+    columns = (*_SONG, Column("start_s", "f4"), Column("end_s", "f4"), Column("label", TEXT))
+    return Table(columns, _add_songs(snapshot, split_into_blocks(rows, _MAX_ROWS), 0))
+
+
 def _answers(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = map(answer_cells, collect_answers(snapshot.library))
     return Table(tuple(Column(name, TEXT) for name in ANSWER_COLUMNS), split_into_blocks(rows, _MAX_ROWS))
@@ -212,6 +219,7 @@ TABLE_OF: dict[str, Callable[[Snapshot, ExportRequest, Progress], Table]] = {
     "map": _map,
     "splits": _splits,
     "tags": _tags,
+    "passages": _passages,
     "plays": _plays,
     "answers": _answers,
 }
