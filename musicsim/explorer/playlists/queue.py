@@ -101,8 +101,7 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
         items = _continue_walk(walker, request, first, seen - {request.target}, 0, through=(request.target,))
     elif walker is not None and isinstance(request.query, int):
         items = _ask_hooks(walker, _walk_request(request, seed[0], seen), request.seed)
-    if items is None:
-        items = _nearest(snapshot, request)
+    items = items or _nearest(snapshot, request)
     number = 0
     while items:
         yield from items

@@ -10,19 +10,17 @@ from musicsim.extensions.blind_radio.results import describe, export_csv, result
 from musicsim.extensions.blind_radio.store import RadioStore
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
-from musicsim.wording import count
 
 group = typer.Typer(no_args_is_help=True)
 
 _Name = Annotated[str, typer.Argument(help="Name of a model, as shown by `musicsim models list`.", metavar="MODEL")]
-_Reveal = Annotated[bool, typer.Option("--reveal", help="Show which model is A and which is B.")]
 _Seed = Annotated[int | None, typer.Option(min=0, help="Seed of the coin; random by default.")]
+_Reveal = Annotated[bool, typer.Option("--reveal", help="Show which model is A and which is B.")]
 
 
 @group.command()
 def start(
-    first: _Name, second: _Name, seed: _Reveal = Annotated[bool, typer.Option("--reveal", help="Show which model is A and which is B.")]
-_Seed = None, library: LibraryOption = None, as_json: JsonOption = False
+    first: _Name, second: _Name, seed: _Seed = None, library: LibraryOption = None, as_json: JsonOption = False
 ) -> None:
     """Start a trial: from now on, two models take turns in the queue."""
     with open_library(library) as lib:
@@ -41,25 +39,17 @@ def status(library: LibraryOption = None, as_json: JsonOption = False) -> None:
 def stop(reveal: _Reveal = False, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """End the newest trial."""
     with open_library(library) as lib:
-        RadioStore(lib).end(RadioStore(lib).last(), reveal=reveal)
+        RadioStore(lib).end(RadioStore(lib).known(), reveal=reveal)
         _report(lib, as_json=as_json)
 
 
 @group.command()
-def export(
-    file: Annotated[Path, typer.Argument(help="CSV file to write.")],
-    library: LibraryOption = None,
-    as_json: JsonOption = False,
-) -> None:
+def export(file: Annotated[Path, typer.Argument(help="CSV file to write.")], library: LibraryOption = None) -> None:
     """Write the songs of the newest trial, with their outcomes, to a CSV file."""
     target = file.expanduser().absolute()
     with open_library(library) as lib, atomic_path(target) as temporary:
         temporary.write_bytes(export_csv(lib))
-        n_songs = results_of(lib).n_heard
-    if as_json:
-        emit({"file": str(target), "songs": n_songs})
-    else:
-        echo(f"{count(n_songs, 'song')}: {target}")
+    echo(f"Written to {target}.")
 
 
 def _report(library: Library, *, as_json: bool) -> None:

@@ -4,10 +4,9 @@ from functools import partial
 
 import streamlit as st
 
-from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.blind_radio import results as radio
-from musicsim.extensions.blind_radio.store import RadioStore
+from musicsim.extensions.blind_radio.results import describe, export_csv, results_of
+from musicsim.extensions.blind_radio.store import RadioStore, Trial
 from musicsim.ui.base.text import plain, toast_errors
 
 
@@ -18,21 +17,16 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "Two models take turns in the queue of the Listen page and in *Keep playing*. You do not learn which model "
         "chose a song. Skip songs that do not fit, and use the thumbs. You may look at the result at any time."
     )
-    try:
-        results = radio.results_of(snapshot.library)
-    except NotFoundError:
-        results = None
-    if results is not None:
-        _show(store, results)
-    if results is None or results.trial.ended_at is not None:
+    trial = store.last()
+    if trial is not None:
+        _show(store, trial)
+    if trial is None or trial.ended_at is not None:
         _offer(store)
 
 
-def _show(store: RadioStore, results: radio.TrialResults) -> None:
-    trial = results.trial
-    first, second = sorted((plain(trial.name_a), plain(trial.name_b)))
-    st.header(f"{first} and {second}", anchor=False)
-    st.markdown("\n".join(f"- {plain(sentence)}" for sentence in radio.describe(results)))
+def _show(store: RadioStore, trial: Trial) -> None:
+    st.header(" and ".join(sorted((plain(trial.name_a), plain(trial.name_b)))), anchor=False)
+    st.markdown("\n".join(f"- {plain(sentence)}" for sentence in describe(results_of(store.library))))
     with st.container(horizontal=True):
         if trial.ended_at is None:
             st.button("Stop", icon=":material/stop:", key="radio_stop", on_click=store.end, args=(trial,))
@@ -41,11 +35,10 @@ def _show(store: RadioStore, results: radio.TrialResults) -> None:
                 "Show the names", icon=":material/visibility:", key="radio_reveal",
                 on_click=partial(store.end, trial, reveal=True), help="This also ends the trial.",
             )  # fmt: skip
-        if results.n_heard:
-            st.download_button(
-                "Save as CSV", partial(radio.export_csv, store.library), "blind radio.csv", "text/csv",
-                icon=":material/download:", key="radio_export", on_click="ignore",
-            )  # fmt: skip
+        st.download_button(
+            "Save as CSV", partial(export_csv, store.library), "blind radio.csv", "text/csv",
+            icon=":material/download:", key="radio_export", on_click="ignore",
+        )  # fmt: skip
 
 
 def _offer(store: RadioStore) -> None:

@@ -21,22 +21,14 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ArmResult:
-    """The songs of one model that count; shares and means are None without songs."""
-
-    n: int
-    skipped: float | None  # share of skips
-    outcome: float | None  # mean outcome
-
-
-@dataclass(frozen=True, slots=True)
 class TrialResults:
+    """Numbers for A, B, or both; means are None without songs."""
+
     trial: Trial
     n_heard: int  # number of songs with an outcome
-    n_counted: int  # except songs that both models chose, first songs of a sitting, and songs after the verdict
-    a: ArmResult
-    b: ArmResult
-    difference: float | None  # mean of the estimates of the difference A - B in the outcome
+    n: dict[str, int]  # songs that count, by model: not first songs of a sitting, songs of both, or after the verdict
+    skipped: dict[str, float | None]  # share of skips by model
+    difference: float | None  # mean of the estimates of A's outcome minus B's
     interval: tuple[float, float]
     verdict: str  # "A", "B" or ""
     n_more: int | None  # songs to a verdict if the true difference is the observed one; None if over a million
@@ -64,15 +56,14 @@ def summarize(trial: Trial, heard: Sequence[Turn]) -> TrialResults:
     skips = np.array([bool(turn.is_skip) for turn in counted], dtype=np.float64)
     d = sequence.estimate_differences(signs, outcomes)
     sign, n = sequence.find_verdict(d)
-    d, signs = d[:n], signs[:n]
-    arms = (
-        ArmResult(int(own.sum()), _mean(skips[:n][own]), _mean(outcomes[:n][own])) for own in (signs > 0, signs < 0)
-    )
+    d, skips = d[:n], {letter: skips[:n][signs[:n] == own] for letter, own in (("A", 1.0), ("B", -1.0))}
     observed = _mean(d) or 0.0
-    more = (sequence.forecast_songs(d, gap) for gap in (observed, float(np.copysign(_USUAL, observed))))
     return TrialResults(
-        trial, len(heard), n, *arms, _mean(d), sequence.find_interval(d), {1: "A", -1: "B", 0: ""}[sign], *more
-    )
+        trial, len(heard), {letter: len(own) for letter, own in skips.items()},
+        {letter: _mean(own) for letter, own in skips.items()}, _mean(d), sequence.find_interval(d),
+        {1: "A", -1: "B", 0: ""}[sign], sequence.forecast_songs(d, observed),
+        sequence.forecast_songs(d, float(np.copysign(_USUAL, observed))),
+    )  # fmt: skip
 
 
 def _mean(values: ArrayLike) -> float | None:
@@ -81,20 +72,17 @@ def _mean(values: ArrayLike) -> float | None:
 
 def describe(results: TrialResults) -> list[str]:
     """Describe the results in a few sentences."""
-    a, b, n = results.a, results.b, results.n_counted
-    left_out = f" {count(results.n_heard - n, 'other song')} did not count." if results.n_heard > n else ""
-    told = [f"{count(n, 'song')} counted.{left_out}"]
-    if a.skipped is not None and b.skipped is not None and results.difference is not None:
+    n, skipped = sum(results.n.values()), results.skipped
+    told = [f"{count(n, 'song')} counted, {count(results.n_heard - n, 'other')} did not."]
+    if skipped["A"] is not None and skipped["B"] is not None and results.difference is not None:
         low, high = (f"{100 * end:+.0f}" for end in results.interval)
-        told.append(f"You skipped {a.skipped:.0%} of A's {count(a.n, 'song')} and {b.skipped:.0%} of B's {b.n:,}.")
+        told.append(f"You skipped {skipped['A']:.0%} of A's songs and {skipped['B']:.0%} of B's.")
         told.append(f"A is {100 * results.difference:+.0f} points ahead (95% interval {low} to {high}).")
     if results.verdict:
         told.append(f"Verdict: you prefer {results.verdict}.")
     else:
-        told.append(
-            f"No verdict yet. With a true difference of 8 points, it takes {_songs(results.n_more_usual)} more."
-        )
-        if results.n_more is not None:
+        told.append(f"No verdict yet. With a difference of 8 points, it takes {_songs(results.n_more_usual)} more.")
+        if n:
             told.append(f"With the observed difference, it takes {_songs(results.n_more)} more.")
     return [*told, *(f"{letter} is “{name}”." for letter, name in results.names.items())]
 
@@ -105,20 +93,17 @@ def _songs(n: int | None) -> str:
 
 def results_of(library: Library) -> TrialResults:
     """Return the results of the newest trial; raises NotFoundError if there is no trial."""
-    store = RadioStore(library)
-    trial = store.last()
-    return summarize(trial, store.heard(trial))
+    trial = RadioStore(library).known()
+    return summarize(trial, RadioStore(library).heard(trial))
 
 
 def export_csv(library: Library) -> bytes:
     """Return the heard songs of the newest trial as CSV, without the names of the models."""
-    store = RadioStore(library)
-    heard = store.heard(store.last())
+    heard = RadioStore(library).heard(RadioStore(library).known())
     songs = {song.id: (song.title, song.artist) for song in library.songs([turn.song_id for turn in heard])}
-    times = (datetime.fromtimestamp(turn.event_at or 0.0, UTC).isoformat(timespec="seconds") for turn in heard)
     rows = (
-        (time, turn.song_id, *songs.get(turn.song_id, ("", "")), turn.arm, turn.song_a, turn.song_b, turn.is_skip,
-         turn.is_first, turn.outcome, turn.counts)
-        for time, turn in zip(times, heard, strict=True)
+        (f"{datetime.fromtimestamp(t.event_at or 0.0, UTC):%Y-%m-%dT%H:%M:%SZ}", t.song_id,
+         *songs.get(t.song_id, ("", "")), t.arm, t.song_a, t.song_b, t.is_skip, t.is_first, t.outcome, t.counts)
+        for t in heard
     )  # fmt: skip
     return as_csv(_COLUMNS, rows)

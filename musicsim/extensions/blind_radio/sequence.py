@@ -6,9 +6,9 @@ the share λ on "the difference is above δ" has the wealth K(λ) = Π (1 + λ (
 mean wealth over a fixed set of λ is a nonnegative supermartingale if no difference is above δ, so it ever exceeds
 2 / 0.05 with a probability of at most 2.5% (Ville's inequality). The interval contains each δ that neither bet rejects.
 
-A verdict (δ = 0) does not need equal differences. As λ is fixed and the logarithm is concave, the wealth stays below such
-a martingale while the mean difference up to song t is not above 0. Betting on bounded means is due to Waudby-Smith and
-Ramdas (2023).
+A verdict (δ = 0) does not need equal differences. As λ is fixed and the logarithm is concave, the wealth stays below
+such a martingale while the mean difference up to song t is not above 0. Betting on bounded means is due to Waudby-Smith
+and Ramdas (2023).
 """
 
 from functools import reduce

@@ -9,12 +9,13 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.extensions.blind_radio.outcome import outcome_of
 from musicsim.extensions.blind_radio.tables import trials, turns
 from musicsim.library import Library
 from musicsim.library.db import Tables, schema
 
 SITTING_S = 3600.0  # a longer time without a play or a skip ends a sitting
+_PLAYED_S = 30.0  # as in player_engine.js: a song counts as played after this time, or half of the song
+_OF_SKIP = 0.5  # maximum outcome of a skip, so that a skip is always worse than a play
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,18 @@ class Turn:
         return self.arm != "both" and not self.is_first
 
 
+def outcome_of(skipped_after_s: float | None, duration_s: float, thumb: int = 0) -> float:
+    """Return the outcome of a song, from 0 to 1. The rule is fixed before a trial.
+
+    A thumb (1 or -1) gives 1 or 0. Otherwise, a play gives 1; for it, `skipped_after_s` is None. A skip gives half of
+    the share of the time after which the song would have counted as a play.
+    """
+    if thumb or skipped_after_s is None:
+        return float(thumb >= 0)
+    needed = min(_PLAYED_S, duration_s / 2.0)
+    return _OF_SKIP * min(skipped_after_s / needed, 1.0) if needed > 0 else _OF_SKIP
+
+
 class RadioStore(Tables):
     """Changes do not increase the library's revision, because songs and models stay the same."""
 
@@ -76,24 +89,25 @@ class RadioStore(Tables):
             raise LibraryError("the files of a model are missing: choose another one.")
         if not self.library.settings["keep_plays"]:
             raise LibraryError("this library does not store plays and skips: turn on the setting `keep_plays` first.")
-        if self.running() is not None:
+        last = self.last()
+        if last is not None and last.ended_at is None:
             raise LibraryError("a trial is running: end it first with `musicsim radio stop`.")
         seed = int(np.random.default_rng().integers(1 << 31)) if random_state is None else random_state
         a, b = models if np.random.default_rng(seed).integers(2) else models[::-1]
         row = {"model_a": a.id, "name_a": a.name, "model_b": b.id, "name_b": b.name, "random_state": seed}
         self._execute(trials.insert().values(**row, started_at=time.time()))
 
-    def last(self) -> Trial:
-        """Return the newest trial; raises NotFoundError if there is none."""
+    def last(self) -> Trial | None:
+        """Return the newest trial, if there is one."""
         row = self._row(sa.select(trials).order_by(trials.c.id.desc()).limit(1))
-        if row is None:
-            raise NotFoundError("this library has no trial: start one with `musicsim radio start`.")
-        return Trial(**row._asdict())
-
-    def running(self) -> Trial | None:
-        """Return the trial that has not ended, if there is one."""
-        row = self._row(sa.select(trials).where(trials.c.ended_at.is_(None)))
         return None if row is None else Trial(**row._asdict())
+
+    def known(self) -> Trial:
+        """Return the newest trial; raises NotFoundError if there is none."""
+        trial = self.last()
+        if trial is None:
+            raise NotFoundError("this library has no trial: start one with `musicsim radio start`.")
+        return trial
 
     def end(self, trial: Trial, *, reveal: bool = False) -> None:
         """End a trial; with `reveal`, show the names of its models from now on."""
@@ -139,9 +153,10 @@ class RadioStore(Tables):
         for event, choice, before, after in zip(
             events, choices, [None, *events], [*(e.created_at for e in events[1:]), following], strict=False
         ):
-            turn = pending.pop(choice, None)
+            turn = pending.get(choice)
             if turn is None or turn.song_id != event.song_1:
                 continue
+            del pending[choice]
             skipped_after_s = event.context.get("seconds", 0.0) if event.kind == "skip" else None
             thumb = self._thumb(event.song_1, turn.made_at, after)
             values: dict[str, Any] = {

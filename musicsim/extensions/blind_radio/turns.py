@@ -25,14 +25,14 @@ def next_songs(walker: Walk, request: PlaylistRequest, random_state: int | None)
     """
     library = walker.snapshot.library
     store = RadioStore(library)
-    trial = store.running()
-    if trial is None or request.first is None or request.through:
+    trial = store.last()
+    if trial is None or trial.ended_at is not None or request.first is None or request.through:
         return None
     if summarize(trial, store.heard(trial)).verdict:
         store.end(trial)
         return None
     try:
-        walks = [_find_walk(walker, model_id) for model_id in (trial.model_a, trial.model_b)]
+        walks = [_walk(library, library.revision, model_id) for model_id in (trial.model_a, trial.model_b)]
         for walk in walks:
             walk.snapshot.row_of(request.first)
     except MusicsimError:  # a model was deleted, or does not contain the song
@@ -77,13 +77,6 @@ def _propose(walk: Walk, request: PlaylistRequest, played: Sequence[int], queue:
     if len(songs) <= len(last):
         raise NotFoundError("no more songs match.")
     return songs[-1].id
-
-
-def _find_walk(walker: Walk, model_id: str) -> Walk:
-    snapshot = walker.snapshot
-    if snapshot.record is not None and snapshot.record.id == model_id:
-        return walker
-    return _walk(snapshot.library, snapshot.library.revision, model_id)
 
 
 @lru_cache(maxsize=2)
