@@ -99,7 +99,7 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
     if walker is not None and request.target is not None:
         first = seed[0] if seed else None
         items = _continue_walk(walker, request, first, seen - {request.target}, 0, through=(request.target,))
-    elif walker is not None and isinstance(request.query, int):
+    elif walker is not None and request.query is not None and len(examples_of(request.query).like) == len(seed) == 1:
         items = _ask_hooks(walker, _walk_request(request, seed[0], seen), request.seed)
     items = items or _nearest(snapshot, request)
     number = 0
