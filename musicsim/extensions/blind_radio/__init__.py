@@ -10,6 +10,6 @@ EXTENSION = Extension(
         )
     },
     sections=(Section("research", "page:draw", title="Blind radio", tab="radio", group="Evaluate", place=25),),
-    tables="tables",
+    tables="store",
     hooks={"next_songs": "turns:next_songs"},
 )

@@ -1,5 +1,6 @@
 """The ``musicsim radio`` commands."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -55,6 +56,6 @@ def export(file: Annotated[Path, typer.Argument(help="CSV file to write.")], lib
 def _report(library: Library, *, as_json: bool) -> None:
     results = results_of(library)
     if as_json:
-        emit(results.as_json())
+        emit(asdict(results))
     else:
         echo("\n".join(describe(results)))

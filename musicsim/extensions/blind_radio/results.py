@@ -1,13 +1,13 @@
 """The state of a trial: each model's outcomes, their difference with its interval, and the verdict."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from musicsim._arrays import Float64Array
 from musicsim.extensions.blind_radio import sequence
 from musicsim.extensions.blind_radio.store import RadioStore, Trial, Turn
 from musicsim.library import Library
@@ -22,52 +22,49 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class TrialResults:
-    """Numbers for A, B, or both; means are None without songs."""
+    """The results of a trial by model, A and B, without its secrets; means are None without songs."""
 
-    trial: Trial
+    models: list[str]  # names, in alphabetical order
+    names: dict[str, str]  # names by letter; empty until they are revealed
+    started_at: float
+    ended_at: float | None
     n_heard: int  # number of songs with an outcome
-    n: dict[str, int]  # songs that count, by model: not first songs of a sitting, songs of both, or after the verdict
-    skipped: dict[str, float | None]  # share of skips by model
+    n: dict[str, int]  # number of songs that count: not those of both, first songs, or songs after the verdict
+    skipped: dict[str, float | None]  # share of skips
     difference: float | None  # mean of the estimates of A's outcome minus B's
     interval: tuple[float, float]
     verdict: str  # "A", "B" or ""
     n_more: int | None  # songs to a verdict if the true difference is the observed one; None if over a million
     n_more_usual: int | None  # the same for 8 points
 
-    @property
-    def names(self) -> dict[str, str]:
-        """Names of the models by letter; empty until they are revealed."""
-        trial = self.trial
-        return {} if trial.revealed_at is None else {"A": trial.name_a, "B": trial.name_b}
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the results for the command line, without the trial's secrets."""
-        trial, found = self.trial, asdict(self)
-        del found["trial"]
-        times = {"started_at": trial.started_at, "ended_at": trial.ended_at}
-        return {"models": sorted((trial.name_a, trial.name_b)), **times, **found, "names": self.names or None}
+def counts(turn: Turn) -> bool:
+    """Return whether only one model chose the song, and it is not the first of a sitting."""
+    return turn.arm != "both" and not turn.is_first
 
 
 def summarize(trial: Trial, heard: Sequence[Turn]) -> TrialResults:
     """Return the results of a trial from its turns with outcomes, oldest first."""
-    counted = [turn for turn in heard if turn.counts]
+    counted = list(filter(counts, heard))
     signs = np.array([1.0 if turn.arm == "A" else -1.0 for turn in counted])
-    outcomes = np.array([turn.outcome for turn in counted], dtype=np.float64)
-    skips = np.array([bool(turn.is_skip) for turn in counted], dtype=np.float64)
+    outcomes, skips = (np.array([getattr(t, name) for t in counted], dtype=float) for name in ("outcome", "is_skip"))
     d = sequence.estimate_differences(signs, outcomes)
     sign, n = sequence.find_verdict(d)
-    d, skips = d[:n], {letter: skips[:n][signs[:n] == own] for letter, own in (("A", 1.0), ("B", -1.0))}
-    observed = _mean(d) or 0.0
+    d, by_arm = d[:n], {letter: skips[:n][signs[:n] == own] for letter, own in (("A", 1.0), ("B", -1.0))}
+    names, observed = {"A": trial.name_a, "B": trial.name_b}, _mean(d)
+    usual = math.copysign(_USUAL, observed or 0.0)
     return TrialResults(
-        trial, len(heard), {letter: len(own) for letter, own in skips.items()},
-        {letter: _mean(own) for letter, own in skips.items()}, _mean(d), sequence.find_interval(d),
-        {1: "A", -1: "B", 0: ""}[sign], sequence.forecast_songs(d, observed),
-        sequence.forecast_songs(d, float(np.copysign(_USUAL, observed))),
+        models=sorted(names.values()), names=names if trial.revealed_at else {},
+        started_at=trial.started_at, ended_at=trial.ended_at, n_heard=len(heard),
+        n={letter: len(own) for letter, own in by_arm.items()},
+        skipped={letter: _mean(own) for letter, own in by_arm.items()},
+        difference=observed, interval=sequence.find_interval(d), verdict={1: "A", -1: "B", 0: ""}[sign],
+        n_more=sequence.forecast_songs(d, observed or 0.0), n_more_usual=sequence.forecast_songs(d, usual),
     )  # fmt: skip
 
 
-def _mean(values: ArrayLike) -> float | None:
-    return float(np.mean(values)) if np.size(values) else None
+def _mean(values: Float64Array) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
 def describe(results: TrialResults) -> list[str]:
@@ -103,7 +100,7 @@ def export_csv(library: Library) -> bytes:
     songs = {song.id: (song.title, song.artist) for song in library.songs([turn.song_id for turn in heard])}
     rows = (
         (f"{datetime.fromtimestamp(t.event_at or 0.0, UTC):%Y-%m-%dT%H:%M:%SZ}", t.song_id,
-         *songs.get(t.song_id, ("", "")), t.arm, t.song_a, t.song_b, t.is_skip, t.is_first, t.outcome, t.counts)
+         *songs.get(t.song_id, ("", "")), t.arm, t.song_a, t.song_b, t.is_skip, t.is_first, t.outcome, counts(t))
         for t in heard
     )  # fmt: skip
     return as_csv(_COLUMNS, rows)

@@ -3,8 +3,8 @@
 Song t is chosen by model A (s = 1) or B (s = -1), by a fair coin. Its outcome y is in [0, 1], and m is the mean of the
 earlier outcomes. Then d = 2 s (y - m) is an unbiased estimate of the difference A - B at song t, and |d| < 2. A bet of
 the share λ on "the difference is above δ" has the wealth K(λ) = Π (1 + λ (d - δ)); the bet against it uses -λ. The
-mean wealth over a fixed set of λ is a nonnegative supermartingale if no difference is above δ, so it ever exceeds
-2 / 0.05 with a probability of at most 2.5% (Ville's inequality). The interval contains each δ that neither bet rejects.
+mean wealth over a fixed set of λ is a nonnegative supermartingale if no difference is above δ. By Ville's inequality,
+it ever reaches 40 with a probability of at most 2.5%. The interval contains each δ that neither bet rejects this way.
 
 A verdict (δ = 0) does not need equal differences. As λ is fixed and the logarithm is concave, the wealth stays below
 such a martingale while the mean difference up to song t is not above 0. Betting on bounded means is due to Waudby-Smith
@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 
 from musicsim._arrays import Float64Array
 
-_LIMIT = np.log(2 / 0.05)  # of the logarithm of the wealth
+_LIMIT = np.log(2 / 0.05)  # of the logarithm of the wealth: two bets share a level of 5%
 _BETS = np.geomspace(0.04, 0.3, 5)  # below 1/3, because |d - δ| < 3; chosen for differences of 2 to 20 points
 _USUAL_SQUARE, _N_USUAL = 0.6, 10  # mean square of the estimates if a fifth is skipped; its weight in songs
 _HALVINGS = 40
-_MAX_SONGS = 1e6  # a forecast beyond this is none
+_MAX_SONGS = 1e6  # maximum of a forecast
 
 
 def estimate_differences(signs: ArrayLike, outcomes: ArrayLike) -> Float64Array:

@@ -1,15 +1,12 @@
 """A library's trials, the songs that their models chose, and the listener's reactions."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.extensions.blind_radio.tables import trials, turns
 from musicsim.library import Library
 from musicsim.library.db import Tables, schema
 
@@ -17,48 +14,36 @@ SITTING_S = 3600.0  # a longer time without a play or a skip ends a sitting
 _PLAYED_S = 30.0  # as in player_engine.js: a song counts as played after this time, or half of the song
 _OF_SKIP = 0.5  # maximum outcome of a skip, so that a skip is always worse than a play
 
+# Two models that take turns. A coin decided which of them is A, and the listener learns it only at the end.
+trials = sa.Table(
+    "radio_trials",
+    schema.metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("model_a", "name_a", "model_b", "name_b")),
+    sa.Column("random_state", sa.Integer, nullable=False),
+    sa.Column("started_at", sa.Float, nullable=False),
+    *(sa.Column(name, sa.Float) for name in ("ended_at", "revealed_at")),
+    info=schema.IN_SMALL_COPY,
+)
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """Two models that take turns. A coin decided which of them is A, and the listener learns it only at the end."""
+# Songs that were chosen to follow another one in a queue, which is known by its random state. Songs have no foreign
+# keys: if the listener deletes a song that a model chose, its outcome must stay.
+turns = sa.Table(
+    "radio_turns",
+    schema.metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("trial_id", sa.ForeignKey("radio_trials.id", ondelete="CASCADE"), nullable=False, index=True),
+    *(sa.Column(name, sa.Integer, nullable=False) for name in ("queue", "previous_id", "song_a", "song_b", "song_id")),
+    sa.Column("arm", sa.Text, nullable=False),  # "A", "B", or "both" if they proposed the same song
+    sa.Column("made_at", sa.Float, nullable=False),
+    # of the first play or skip; null before
+    *(sa.Column(name, sa.Boolean) for name in ("is_skip", "is_first")),  # is_first: the first one of a sitting
+    *(sa.Column(name, sa.Float) for name in ("event_at", "outcome")),
+    info=schema.IN_SMALL_COPY,
+)
 
-    id: int
-    model_a: str  # id
-    name_a: str
-    model_b: str
-    name_b: str
-    random_state: int
-    started_at: float  # seconds since 1970
-    ended_at: float | None
-    revealed_at: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A song of a trial, chosen to follow another song; the last four fields are None until it was heard."""
-
-    id: int
-    trial_id: int
-    queue: int  # random state of the queue
-    previous_id: int
-    song_a: int  # ids of the songs that A and B proposed
-    song_b: int
-    arm: str  # the model whose song is played: "A", "B", or "both" if they proposed the same song
-    made_at: float
-    is_skip: bool | None = None
-    is_first: bool | None = None  # True for the first song of a sitting
-    event_at: float | None = None  # time of the play or skip
-    outcome: float | None = None
-
-    @property
-    def song_id(self) -> int:
-        """Id of the song that is played."""
-        return self.song_b if self.arm == "B" else self.song_a
-
-    @property
-    def counts(self) -> bool:
-        """True if only one model chose the song, and it is not the first of a sitting."""
-        return self.arm != "both" and not self.is_first
+Trial = sa.Row[Any]  # a row of `trials`
+Turn = sa.Row[Any]  # a row of `turns`
 
 
 def outcome_of(skipped_after_s: float | None, duration_s: float, thumb: int = 0) -> float:
@@ -85,8 +70,6 @@ class RadioStore(Tables):
         models = [self.library.models.find(name) for name in (first, second)]
         if models[0].id == models[1].id:
             raise LibraryError(f"“{models[0].name}” cannot take turns with itself: choose two different models.")
-        if not all(map(self.library.models.is_whole, models)):
-            raise LibraryError("the files of a model are missing: choose another one.")
         if not self.library.settings["keep_plays"]:
             raise LibraryError("this library does not store plays and skips: turn on the setting `keep_plays` first.")
         last = self.last()
@@ -99,8 +82,7 @@ class RadioStore(Tables):
 
     def last(self) -> Trial | None:
         """Return the newest trial, if there is one."""
-        row = self._row(sa.select(trials).order_by(trials.c.id.desc()).limit(1))
-        return None if row is None else Trial(**row._asdict())
+        return self._row(sa.select(trials).order_by(trials.c.id.desc()).limit(1))
 
     def known(self) -> Trial:
         """Return the newest trial; raises NotFoundError if there is none."""
@@ -117,61 +99,54 @@ class RadioStore(Tables):
 
     def add_turn(self, trial: Trial, queue: int, previous_id: int, song_a: int, song_b: int) -> Turn:
         """Toss a fair coin for the next song of a queue, which depends on the arguments only, and store the turn."""
-        arm = "both"
-        if song_a != song_b:
-            coin = np.random.default_rng((trial.random_state, queue, previous_id, song_a, song_b))
-            arm = "AB"[coin.integers(2)]
-        turn = Turn(0, trial.id, queue, previous_id, song_a, song_b, arm, time.time())
-        values = {name: getattr(turn, name) for name in turns.c.keys()[1:]}
+        coin = np.random.default_rng((trial.random_state, queue, previous_id, song_a, song_b)).integers(2)
+        arm, song_id = ("both", song_a) if song_a == song_b else (("A", song_a), ("B", song_b))[coin]
+        places = {"queue": queue, "previous_id": previous_id, "song_a": song_a, "song_b": song_b, "song_id": song_id}
+        insert = turns.insert().values(**places, trial_id=trial.id, arm=arm, made_at=time.time())
         with self._write() as connection:
-            key = connection.execute(turns.insert().values(**values)).inserted_primary_key
-        return Turn(int(key[0]), **values)  # type: ignore[index]
+            return connection.execute(insert.returning(turns)).one()
 
     def turns_of(self, trial: Trial, queue: int) -> dict[int, Turn]:
         """Return the last turns of a queue, keyed by the id of the previous song."""
-        found = self._turns(turns.c.trial_id == trial.id, turns.c.queue == queue)
-        return {turn.previous_id: turn for turn in found}
+        query = sa.select(turns).where(turns.c.trial_id == trial.id, turns.c.queue == queue).order_by(turns.c.id)
+        return {turn.previous_id: turn for turn in self._rows(query)}
 
     def heard(self, trial: Trial) -> list[Turn]:
         """Store the outcomes that are final, and return all turns with an outcome, in the order they were heard.
 
         A song's outcome is final when another song was played or skipped, or after an hour. It never changes afterward.
         """
-        is_own, is_open = turns.c.trial_id == trial.id, turns.c.outcome.is_(None)
-        known = sorted(self._turns(is_own, ~is_open), key=lambda turn: (turn.event_at, turn.id))
+        own, is_open = sa.select(turns).where(turns.c.trial_id == trial.id), turns.c.outcome.is_(None)
+        in_order = own.where(~is_open).order_by(turns.c.event_at, turns.c.id)
+        known = list(self._rows(in_order))
         since = known[-1].event_at if known else trial.started_at - SITTING_S
         until = time.time() if trial.ended_at is None else trial.ended_at
-        j = schema.judgments.c
-        query = sa.select(j.created_at, j.kind, j.song_1, j.context).order_by(j.created_at, j.id)
-        events = list(self._rows(query.where(j.kind.in_(("play", "skip")), j.created_at.between(since, until))))
-        if events and trial.ended_at is None and until - events[-1].created_at <= SITTING_S:
-            following = events.pop().created_at  # the listener may still give a thumb to this song
-        else:
-            following = until
+        j, f, songs = schema.judgments, schema.feedback, schema.songs
+        columns = (j.c.created_at, j.c.kind, j.c.song_1, j.c.context, songs.c.duration_s, f.c.value)
+        query = (
+            sa.select(*columns, f.c.created_at.label("thumb_at"))
+            .join(songs, songs.c.id == j.c.song_1).outerjoin(f, f.c.song_id == j.c.song_1)
+            .where(j.c.kind.in_(("play", "skip")), j.c.created_at.between(since, until))
+            .order_by(j.c.created_at, j.c.id)
+        )  # fmt: skip
+        events = list(self._rows(query))
+        is_live = bool(events) and trial.ended_at is None and until - events[-1].created_at <= SITTING_S
+        # a song that may still play can still get a thumb
+        following = events.pop().created_at if is_live else until
         choices = [event.context.get("choice") for event in events]
-        pending = {turn.id: turn for turn in self._turns(is_own, is_open, turns.c.id.in_(choices))}
-        for event, choice, before, after in zip(
-            events, choices, [None, *events], [*(e.created_at for e in events[1:]), following], strict=False
-        ):
+        pending = {turn.id: turn for turn in self._rows(own.where(is_open, turns.c.id.in_(choices)))}
+        ends = [*(event.created_at for event in events[1:]), following]
+        for event, choice, before, end in zip(events, choices, [None, *events], ends, strict=False):
             turn = pending.get(choice)
             if turn is None or turn.song_id != event.song_1:
                 continue
             del pending[choice]
             skipped_after_s = event.context.get("seconds", 0.0) if event.kind == "skip" else None
-            thumb = self._thumb(event.song_1, turn.made_at, after)
-            values: dict[str, Any] = {
+            has_thumb = event.value is not None and turn.made_at <= event.thumb_at <= end
+            values = {
                 "is_skip": event.kind == "skip", "event_at": event.created_at,
                 "is_first": before is None or event.created_at - before.created_at > SITTING_S,
-                "outcome": outcome_of(skipped_after_s, self.library.song(event.song_1).duration_s, thumb),
+                "outcome": outcome_of(skipped_after_s, event.duration_s, event.value if has_thumb else 0),
             }  # fmt: skip
             self._execute(turns.update().where(turns.c.id == turn.id, is_open).values(**values))
-        return sorted(self._turns(is_own, ~is_open), key=lambda turn: (turn.event_at, turn.id))
-
-    def _turns(self, *conditions: sa.ColumnElement[bool]) -> Iterator[Turn]:
-        return (Turn(**row._asdict()) for row in self._rows(sa.select(turns).where(*conditions).order_by(turns.c.id)))
-
-    def _thumb(self, song_id: int, since: float, until: float) -> int:
-        """Return the thumb that the listener gave in a period; 0 if there is none."""
-        f = schema.feedback.c
-        query = sa.select(f.value).where(f.song_id == song_id, f.created_at.between(since, until))
-        return int(self._value(query) or 0)
+        return list(self._rows(in_order))

@@ -189,12 +189,10 @@ def _radio(request: Request) -> Response:
 def _plays(request: Request) -> Response:
     """Store a play or a skip; ``player_engine.js`` has the rules for both."""
     query = request.query_params
-    song, kind, choice, seconds = (query.get(name, "") for name in ("song", "kind", "choice", "seconds"))
-    if not _is_id(song) or kind not in ("play", "skip"):
+    song, kind = query.get("song", ""), query.get("kind")
+    if not _is_number(song) or kind not in ("play", "skip"):
         return JSONResponse({"error": "give the id of a song as `song`, and play or skip as `kind`."}, 422)
-    details: dict[str, float] = {"choice": int(choice)} if _is_id(choice) else {}
-    if seconds.isascii() and seconds.isdigit():
-        details["seconds"] = float(seconds[:9])
+    details = {name: int(query[name]) for name in ("choice", "seconds") if _is_number(query.get(name, ""))}
     try:
         library = open_library(query.get("library"))
         song_id = library.song(int(song)).id
@@ -206,7 +204,7 @@ def _plays(request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _is_id(text: str) -> bool:
+def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 19
 
 

@@ -1,9 +1,7 @@
 """A trial in the browser: two models take turns, a skip counts, and the names stay hidden until they are shown."""
 
 import json
-from dataclasses import replace
 
-import pytest
 from playwright.sync_api import expect
 
 from musicsim.extensions.blind_radio.store import RadioStore
@@ -15,7 +13,6 @@ from tests.waiting import until
 PLAYER = "window[Symbol.for('musicsim.player')]"
 
 
-@pytest.mark.story
 def test_models_take_turns_in_the_queue_until_names_are_shown(page, address, home):
     visit(page, address, "research")
     show_tab(page, "Evaluate", "Blind radio")
@@ -51,8 +48,6 @@ def test_models_take_turns_in_the_queue_until_names_are_shown(page, address, hom
     expect(main.get_by_text("is “")).to_have_count(0)
     page.get_by_role("button", name="Show the names").click()
     expect(main.get_by_text(f"A is “{trial.name_a}”.")).to_be_visible()
-    with Library.open(home / "library") as library:
-        assert replace(RadioStore(library).known(), ended_at=None, revealed_at=None) == trial
     expect(page.get_by_role("button", name="Start a trial")).to_be_visible()
     visit(page, address, query=f"?song={songs_of(home)[2].id}")
     expect(page.locator("[data-testid=song-row] .bar").first).to_be_visible()
