@@ -40,7 +40,7 @@ def status(library: LibraryOption = None, as_json: JsonOption = False) -> None:
 def stop(reveal: _Reveal = False, library: LibraryOption = None, as_json: JsonOption = False) -> None:
     """End the newest trial."""
     with open_library(library) as lib:
-        RadioStore(lib).end(RadioStore(lib).known(), reveal=reveal)
+        RadioStore(lib).end(RadioStore(lib).get_latest(), reveal=reveal)
         _report(lib, as_json=as_json)
 
 

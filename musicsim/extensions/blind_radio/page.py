@@ -17,7 +17,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "Two models take turns in the queue of the Listen page and in *Keep playing*. You do not learn which model "
         "chose a song. Skip songs that do not fit, and use the thumbs. You may look at the result at any time."
     )
-    trial = store.last()
+    trial = store.latest()
     if trial is not None:
         _show(store, trial)
     if trial is None or trial.ended_at is not None:

@@ -89,14 +89,14 @@ def _songs(n: int | None) -> str:
 
 
 def results_of(library: Library) -> TrialResults:
-    """Return the results of the newest trial; raises NotFoundError if there is no trial."""
-    trial = RadioStore(library).known()
-    return summarize(trial, RadioStore(library).heard(trial))
+    """Return the results of the newest trial; raises NotFoundError without one."""
+    trial = RadioStore(library).get_latest()
+    return summarize(trial, RadioStore(library).settle(trial))
 
 
 def export_csv(library: Library) -> bytes:
     """Return the heard songs of the newest trial as CSV, without the names of the models."""
-    heard = RadioStore(library).heard(RadioStore(library).known())
+    heard = RadioStore(library).settle(RadioStore(library).get_latest())
     songs = {song.id: (song.title, song.artist) for song in library.songs([turn.song_id for turn in heard])}
     rows = (
         (f"{datetime.fromtimestamp(t.event_at or 0.0, UTC):%Y-%m-%dT%H:%M:%SZ}", t.song_id,

@@ -26,8 +26,8 @@ trials = sa.Table(
     info=schema.IN_SMALL_COPY,
 )
 
-# Songs that were chosen to follow another one in a queue, which is known by its random state. Songs have no foreign
-# keys: if the listener deletes a song that a model chose, its outcome must stay.
+# A song that a model chose to follow another song in a queue; `queue` is the random state of that queue. There are no
+# foreign keys to songs, because the outcome must stay if the listener deletes the song.
 turns = sa.Table(
     "radio_turns",
     schema.metadata,
@@ -72,7 +72,7 @@ class RadioStore(Tables):
             raise LibraryError(f"“{models[0].name}” cannot take turns with itself: choose two different models.")
         if not self.library.settings["keep_plays"]:
             raise LibraryError("this library does not store plays and skips: turn on the setting `keep_plays` first.")
-        last = self.last()
+        last = self.latest()
         if last is not None and last.ended_at is None:
             raise LibraryError("a trial is running: end it first with `musicsim radio stop`.")
         seed = int(np.random.default_rng().integers(1 << 31)) if random_state is None else random_state
@@ -80,15 +80,15 @@ class RadioStore(Tables):
         row = {"model_a": a.id, "name_a": a.name, "model_b": b.id, "name_b": b.name, "random_state": seed}
         self._execute(trials.insert().values(**row, started_at=time.time()))
 
-    def last(self) -> Trial | None:
+    def latest(self) -> Trial | None:
         """Return the newest trial, if there is one."""
         return self._row(sa.select(trials).order_by(trials.c.id.desc()).limit(1))
 
-    def known(self) -> Trial:
-        """Return the newest trial; raises NotFoundError if there is none."""
-        trial = self.last()
+    def get_latest(self) -> Trial:
+        """Return the newest trial; raises NotFoundError without one."""
+        trial = self.latest()
         if trial is None:
-            raise NotFoundError("this library has no trial: start one with `musicsim radio start`.")
+            raise NotFoundError("this library does not have a trial yet: start one with `musicsim radio start`.")
         return trial
 
     def end(self, trial: Trial, *, reveal: bool = False) -> None:
@@ -111,7 +111,7 @@ class RadioStore(Tables):
         query = sa.select(turns).where(turns.c.trial_id == trial.id, turns.c.queue == queue).order_by(turns.c.id)
         return {turn.previous_id: turn for turn in self._rows(query)}
 
-    def heard(self, trial: Trial) -> list[Turn]:
+    def settle(self, trial: Trial) -> list[Turn]:
         """Store the outcomes that are final, and return all turns with an outcome, in the order they were heard.
 
         A song's outcome is final when another song was played or skipped, or after an hour. It never changes afterward.
@@ -131,7 +131,7 @@ class RadioStore(Tables):
         )  # fmt: skip
         events = list(self._rows(query))
         is_live = bool(events) and trial.ended_at is None and until - events[-1].created_at <= SITTING_S
-        # a song that may still play can still get a thumb
+        # the last song may still get a thumb
         following = events.pop().created_at if is_live else until
         choices = [event.context.get("choice") for event in events]
         pending = {turn.id: turn for turn in self._rows(own.where(is_open, turns.c.id.in_(choices)))}

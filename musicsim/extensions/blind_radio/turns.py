@@ -25,10 +25,10 @@ def next_songs(walker: Walk, request: PlaylistRequest, random_state: int | None)
     """
     library = walker.snapshot.library
     store = RadioStore(library)
-    trial = store.last()
+    trial = store.latest()
     if trial is None or trial.ended_at is not None or request.first is None or request.through:
         return None
-    if summarize(trial, store.heard(trial)).verdict:
+    if summarize(trial, store.settle(trial)).verdict:
         store.end(trial)
         return None
     try:

@@ -37,9 +37,9 @@ def test_models_take_turns_in_the_queue_until_names_are_shown(page, address, hom
     listen_for(page, 11)  # more than half of 20 s
     with Library.open(home / "library") as library:
         store = RadioStore(library)
-        trial = store.known()
-        until(lambda: len(store.heard(trial)) == 1)
-        (turn,) = store.heard(trial)
+        trial = store.get_latest()
+        until(lambda: len(store.settle(trial)) == 1)
+        (turn,) = store.settle(trial)
         assert (turn.song_id, turn.is_skip, turn.is_first) == (ids[0], True, True)
         assert 0.2 < turn.outcome < 0.5  # half of 5.5 of the 10 s that a song of 20 s needs
     visit(page, address, "research")

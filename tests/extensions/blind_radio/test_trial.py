@@ -8,6 +8,8 @@ from collections import Counter
 
 import pytest
 import sqlalchemy as sa
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from musicsim.errors import LibraryError
 from musicsim.explorer.playlists.queue import QueueRequest, build_queue
@@ -18,6 +20,7 @@ from musicsim.extensions.blind_radio.results import describe, results_of
 from musicsim.extensions.blind_radio.store import SITTING_S, RadioStore, outcome_of, trials, turns
 from musicsim.library import Library
 from musicsim.library.db import schema
+from musicsim.ui.components.listening import player_routes
 from tests.command import run
 from tests.library.forgetting import forget
 
@@ -61,7 +64,7 @@ def hear(library, item, *, seconds=None, gap_s=10.0):
 
 
 def turns_of(store, items):
-    made = {turn.id: turn for queue in range(5, 8) for turn in store.turns_of(store.known(), queue).values()}
+    made = {turn.id: turn for queue in range(5, 8) for turn in store.turns_of(store.get_latest(), queue).values()}
     return [made[item.choice_id] for item in items]
 
 
@@ -74,12 +77,12 @@ def test_queue_takes_turns_only_during_a_trial(library):
     during = queue_of(library)
     assert all(item.choice_id and not item.reason and item.similarity is None for item in during)
     assert len({item.song.id for item in during}) == len(during) == 20
-    store.end(store.known())
+    store.end(store.get_latest())
     assert queue_of(library) == before
 
 
 def test_coin_is_fair_and_repeatable(store):
-    trial, arms = store.known(), Counter()
+    trial, arms = store.get_latest(), Counter()
     for previous_id in range(300):
         turn = store.add_turn(trial, 5, previous_id, 1, 2 + previous_id % 2)
         arms[turn.arm] += 1
@@ -94,12 +97,24 @@ def test_models_propose_as_their_own_walks_do(library, store):
     """Each model's proposal is the next song of its own walk with the same random state."""
     items = queue_of(library)
     turn = turns_of(store, items)[0]
-    trial = store.known()
+    trial = store.get_latest()
     for model_id, proposed in ((trial.model_a, turn.song_a), (trial.model_b, turn.song_b)):
         first = turn.previous_id
         asked = PlaylistRequest(length=2, keep={0: first}, exclude=frozenset({first}), avoid_recent=False)
         own = Walk(take_snapshot(library, model_id)).generate(asked, random_state=turn.queue + 1)
         assert own.songs[1].id == proposed
+
+
+def test_player_continues_by_turns_and_visitors_do_not(library, store, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
+    song = library.songs()[0].id
+    with TestClient(Starlette(routes=player_routes())) as client:
+        tracks = client.get("/radio", params={"song": song}).json()
+        assert len(tracks) == 5
+        assert all(track["choice_id"] and not track["reason"] for track in tracks)
+        assert len({track["song_id"] for track in tracks} | {song}) == 6
+        monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+        assert not any(track["choice_id"] for track in client.get("/radio", params={"song": song}).json())
 
 
 def test_queue_stays_the_same_but_for_removed_songs(library, store):
@@ -118,7 +133,7 @@ def test_songs_of_both_and_first_songs_of_a_sitting_do_not_count(library, store)
     assert {turn.arm for turn in made} == {"A", "B", "both"}
     for place, item in enumerate(items):
         hear(library, item, gap_s=SITTING_S + 60 if place == 9 else 10.0)
-    heard = store.heard(store.known())
+    heard = store.settle(store.get_latest())
     assert [turn.song_id for turn in heard] == [item.song.id for item in items[:-1]], "the last song is still open"
     # a gap after song 9 makes the next one the first of a sitting
     assert [place for place, turn in enumerate(heard) if turn.is_first] == [0, 10]
@@ -135,7 +150,7 @@ def test_song_counts_once_and_only_as_a_turn(library, store):
     library.player_plays.add_play(items[3].song.id, choice=items[2].choice_id)  # another song than that of the turn
     for item in (items[1], items[1], items[2], items[5]):
         hear(library, item, seconds=6)
-    assert [turn.id for turn in store.heard(store.known())] == [items[1].choice_id, items[2].choice_id]
+    assert [turn.id for turn in store.settle(store.get_latest())] == [items[1].choice_id, items[2].choice_id]
 
 
 def test_outcomes_are_final(library, store):
@@ -144,10 +159,10 @@ def test_outcomes_are_final(library, store):
     hear(library, items[1])
     library.set_feedback(items[1].song.id, -1)
     hear(library, items[2], gap_s=0)
-    assert [turn.outcome for turn in store.heard(store.known())] == [1.0, 0.0]
+    assert [turn.outcome for turn in store.settle(store.get_latest())] == [1.0, 0.0]
     library.set_feedback(items[1].song.id, 1)
     forget(library, items[0].song.id)
-    assert [turn.outcome for turn in store.heard(store.known())] == [1.0, 0.0], (
+    assert [turn.outcome for turn in store.settle(store.get_latest())] == [1.0, 0.0], (
         "neither a thumb nor a removal changes it"
     )
 
@@ -155,9 +170,11 @@ def test_outcomes_are_final(library, store):
 def test_last_song_is_final_after_the_trial(library, store):
     item = queue_of(library)[0]
     library.player_plays.add_skip(item.song.id, choice=item.choice_id, seconds=0.5)
-    assert store.heard(store.known()) == []
-    store.end(store.known())
-    assert [(turn.is_skip, turn.outcome) for turn in store.heard(store.known())] == [(True, 0.25)]  # a song of 2 s
+    assert store.settle(store.get_latest()) == []
+    store.end(store.get_latest())
+    assert [(turn.is_skip, turn.outcome) for turn in store.settle(store.get_latest())] == [
+        (True, 0.25)
+    ]  # a song of 2 s
     other = queue_of(library, seed=6)[0]
     assert not other.choice_id
 
@@ -173,7 +190,7 @@ def test_rule_for_outcomes(seconds, duration_s, thumb, expected):
 
 def add_heard(store, arms_and_outcomes):
     """Store turns that were heard a second apart."""
-    trial, start = store.known(), time.time() - 1e5
+    trial, start = store.get_latest(), time.time() - 1e5
     rows = [
         {"trial_id": trial.id, "queue": 1, "previous_id": place, "song_a": 1, "song_b": 2, "song_id": 1, "arm": arm,
          "made_at": start, "is_skip": outcome < 1, "is_first": False, "event_at": start + place, "outcome": outcome}
@@ -192,7 +209,7 @@ def test_verdict_ends_the_trial_without_names(library, store):
     assert "Verdict: you prefer A." in describe(results)
     assert not any(name in " ".join(describe(results)) for name in NAMES)
     assert not any(item.choice_id for item in queue_of(library))
-    assert store.known().ended_at is not None
+    assert store.get_latest().ended_at is not None
     assert results_of(library).verdict == "A"
 
 
@@ -200,7 +217,7 @@ def test_coin_decides_which_model_is_a(library):
     store, first = RadioStore(library), Counter()
     for seed in range(40):
         store.start("Sound", "Codewords", seed)
-        trial = store.known()
+        trial = store.get_latest()
         assert {trial.name_a, trial.name_b} == NAMES
         first[trial.name_a] += 1
         store.end(trial)
@@ -234,7 +251,7 @@ def test_commands(library, tmp_path):
     def radio(*arguments):
         return json.loads(run("radio", *arguments, "--json", library=library.folder)[0])
 
-    assert "has no trial" in run("radio", "status", library=library.folder, expect=1)[1]
+    assert "does not have a trial yet" in run("radio", "status", library=library.folder, expect=1)[1]
     started = radio("start", "Sound", "Codewords", "--seed", "7")
     assert (started["models"], started["names"], started["n_heard"]) == (["Codewords", "Sound"], {}, 0)
     assert started["difference"] is None
@@ -258,6 +275,6 @@ def test_commands(library, tmp_path):
     assert radio("stop")["names"] == {}
     revealed = radio("stop", "--reveal")
     assert set(revealed["names"].values()) == NAMES
-    trial = RadioStore(library).known()
+    trial = RadioStore(library).get_latest()
     assert revealed["names"] == {"A": trial.name_a, "B": trial.name_b}
     assert trial.revealed_at is not None
