@@ -46,7 +46,7 @@ def _offer(store: RadioStore) -> None:
     names = [record.name for record in models.all() if models.is_whole(record)]
     left, right = st.columns(2, gap="medium")
     first = left.selectbox("First model", names, key="radio_first", format_func=plain)
-    second = right.selectbox("Second model", names, index=len(names) - 1, key="radio_second", format_func=plain)
+    second = right.selectbox("Second model", names, index=max(0, len(names) - 1), key="radio_second", format_func=plain)
 
     def start() -> None:
         with toast_errors():

@@ -14,7 +14,7 @@ from musicsim.library import Library
 from musicsim.library.disk.csv_cells import as_csv
 from musicsim.wording import count
 
-_USUAL = 0.08  # difference for which the number of songs to a verdict is always told
+_USUAL = 0.08  # difference for which the number of songs to a verdict is always stated
 _COLUMNS = (
     "time", "song", "title", "artist", "chosen_by", "song_a", "song_b", "is_skip", "is_first", "outcome", "counts",
 )  # fmt: skip
@@ -74,7 +74,7 @@ def describe(results: TrialResults) -> list[str]:
     if skipped["A"] is not None and skipped["B"] is not None and results.difference is not None:
         low, high = (f"{100 * end:+.0f}" for end in results.interval)
         told.append(f"You skipped {skipped['A']:.0%} of A's songs and {skipped['B']:.0%} of B's.")
-        told.append(f"A is {100 * results.difference:+.0f} points ahead (95% interval {low} to {high}).")
+        told.append(f"Outcome, A minus B: {100 * results.difference:+.0f} points (95% interval {low} to {high}).")
     if results.verdict:
         told.append(f"Verdict: you prefer {results.verdict}.")
     else:
