@@ -918,6 +918,19 @@ def _search_building(rows: list[Row]) -> Lines:
         yield data, *cells
 
 
+@_table("blind_radio")
+def _blind_radio(rows: list[Row]) -> Lines:
+    yield (
+        "difference in skips", "songs to a verdict, median", "80% of listeners", "any verdict", "false verdict",
+        "interval ever misses", "usual 95% interval ever excludes 0",
+    )  # fmt: skip
+    for row in rows:
+        songs = ("" if row[name] is None else f"{row[name]:,}" for name in ("songs, median", "songs, 80%"))
+        shares = (row[name] for name in ("verdicts", "false", "interval misses", "usual interval"))
+        none = {"equal": "none", "varying": "none, varying", "alternating": "none on average, alternating"}
+        yield none.get(row["listener"], row["listener"]), *songs, *(f"{share:.1%}" for share in shares)
+
+
 @_table("listening_test")
 def _listening_test(rows: list[Row]) -> Lines:
     yield (

@@ -92,6 +92,13 @@ def test_plays_and_skips_are_stored_unless_switched_off(client, full):
     assert full.listening.play_counts() == {song: 1}
 
 
+def test_skip_stores_seconds_and_the_choice_it_belongs_to(client, full):
+    song = full.songs()[0].id
+    for details in ({"seconds": 7, "choice": 31}, {"seconds": "x", "choice": "-1"}):
+        assert client.post("/plays", params={"song": song, "kind": "skip", **details}).status_code == 204
+    assert [skip.context for skip in full.judgments.all("skip")] == [{"seconds": 7, "choice": 31}, {}]
+
+
 @pytest.mark.parametrize(
     ("asked", "status"),
     [("song=999&kind=play", 404), ("song=x&kind=play", 422), ("song=1&kind=no", 422), ("", 422), ("song=1", 422)],

@@ -1,4 +1,9 @@
-"""The queue of the Listen page: the songs nearest to a seed, then an endless walk."""
+"""The queue of the Listen page: the songs nearest to a seed, then an endless walk.
+
+The hook ``next_songs`` is ``function(walker: Walk, request: PlaylistRequest, random_state: int | None) ->
+list[QueueItem] | None``. It may choose the songs that continue a queue, also that of the player; None leaves the choice
+to the walk. A queue that starts from one song then has no nearest songs.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,9 @@ from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Query, examples_of
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import load_hooks
 from musicsim.library import Song
+from musicsim.public import is_public
 
 SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
 _BLOCK = 12  # number of songs of the walk that are generated in one step
@@ -33,6 +40,7 @@ class QueueItem:
     reason: str = ""
     similarity: float | None = None
     is_pinned: bool = False
+    choice_id: int = 0  # number by which the hook that chose the song finds its plays and skips; 0: none
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +95,13 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
     """Yield the songs, ignoring pins and heard songs: the nearest ones or a path, then blocks of the walk."""
     seed = _seed_ids(request)
     seen = {*seed, *request.removed, *request.thumbs.unfitting}
-    if request.target is None or walker is None:
-        items = _nearest(snapshot, request)
-    else:
+    items: list[QueueItem] | None = None
+    if walker is not None and request.target is not None:
         first = seed[0] if seed else None
         items = _continue_walk(walker, request, first, seen - {request.target}, 0, through=(request.target,))
+    elif walker is not None and request.query is not None and len(examples_of(request.query).like) == len(seed) == 1:
+        items = _ask_hooks(walker, _walk_request(request, seed[0], seen), request.seed)
+    items = items or _nearest(snapshot, request)
     number = 0
     while items:
         yield from items
@@ -114,17 +124,39 @@ def _continue_walk(
     walker: Walk, request: QueueRequest, first: int | None, seen: set[int], number: int, through: tuple[int, ...] = ()
 ) -> list[QueueItem]:
     """Return the next songs of the walk from a song, each with its reason; empty if no more songs match."""
+    try:
+        items = continue_queue(walker, _walk_request(request, first, seen, through), request.seed + number)
+    except NotFoundError:  # too few songs for a walk
+        return []
+    return [item for item in items if item.song.id not in seen]
+
+
+def _walk_request(
+    request: QueueRequest, first: int | None, seen: set[int], through: tuple[int, ...] = ()
+) -> PlaylistRequest:
     filters = {name: getattr(request.search, name) for name in options_of(Filters)}
-    asked = PlaylistRequest(
+    return PlaylistRequest(
         **filters, length=_BLOCK + 1, first=first, through=through, exclude=frozenset(seen),
         surprise=request.surprise, avoid_recent=False,
     )  # fmt: skip
-    try:
-        drawn = walker.generate(asked, random_state=request.seed + number)
-    except NotFoundError:  # too few songs for a walk
-        return []
-    steps = list(zip(drawn.songs, drawn.edges, strict=True))[first is not None :]
-    return [QueueItem(song, edge.reason if edge else "") for song, edge in steps if song.id not in seen]
+
+
+def continue_queue(walker: Walk, request: PlaylistRequest, random_state: int | None = None) -> list[QueueItem]:
+    """Return the songs after the first song of the request, as a hook or the walk chooses them.
+
+    Raises the errors of :meth:`Walk.generate`.
+    """
+    items = _ask_hooks(walker, request, random_state)
+    if items is not None:
+        return items
+    drawn = walker.generate(request, random_state)
+    steps = list(zip(drawn.songs, drawn.edges, strict=True))[request.first is not None :]
+    return [QueueItem(song, edge.reason if edge else "") for song, edge in steps]
+
+
+def _ask_hooks(walker: Walk, request: PlaylistRequest, random_state: int | None) -> list[QueueItem] | None:
+    hooks = [] if is_public() else load_hooks("next_songs")
+    return next((items for hook in hooks if (items := hook(walker, request, random_state)) is not None), None)
 
 
 def _narrow_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:

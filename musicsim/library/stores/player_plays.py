@@ -15,16 +15,18 @@ _PLAY, _SKIP = "play", "skip"  # kinds of judgments, which store the times
 
 
 class PlayerPlays(Tables):
-    def add_play(self, song_id: int) -> None:
+    def add_play(self, song_id: int, **details: float) -> None:
+        """Store a play; `details` are numbers such as the `choice` of the queue that the song came from."""
         statement = sa.text(
             "INSERT INTO plays (listener, song_id, source, count) VALUES (:listener, :song_id, :source, 1) "
             "ON CONFLICT (listener, song_id, source) DO UPDATE SET count = count + 1"
         )
         counted = (statement, [{"listener": _LISTENER, "song_id": song_id, "source": PLAYER}])
-        self._write_rows(counted, _make_event(_PLAY, song_id))
+        self._write_rows(counted, _make_event(_PLAY, song_id, details))
 
-    def add_skip(self, song_id: int) -> None:
-        self._write_rows(_make_event(_SKIP, song_id))
+    def add_skip(self, song_id: int, **details: float) -> None:
+        """Store a skip; `details` are as above, and the `seconds` that were heard."""
+        self._write_rows(_make_event(_SKIP, song_id, details))
 
     def latest(self) -> int:
         """Return a number that increases with every play; 0 before the first play."""
@@ -46,6 +48,6 @@ class PlayerPlays(Tables):
         return self._values(query.where(skips.c.n >= 2, skips.c.n > sa.func.coalesce(played.c.count, 0)))
 
 
-def _make_event(kind: str, song_id: int) -> tuple[sa.Insert, list[dict[str, Any]]]:
-    row = {"created_at": time.time(), "listener": "", "kind": kind, "song_1": song_id, "context": {}}
+def _make_event(kind: str, song_id: int, details: dict[str, float]) -> tuple[sa.Insert, list[dict[str, Any]]]:
+    row = {"created_at": time.time(), "listener": "", "kind": kind, "song_1": song_id, "context": details}
     return schema.judgments.insert(), [row]

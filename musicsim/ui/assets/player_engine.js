@@ -381,6 +381,8 @@ class Engine {
     const address = new URL(resolve(this.base, this.plays));
     address.searchParams.set("song", track.song_id);
     address.searchParams.set("kind", kind);
+    if (track.choice_id) address.searchParams.set("choice", track.choice_id);
+    if (kind === "skip") address.searchParams.set("seconds", Math.round(this.heard));
     fetch(address, { method: "POST", keepalive: true }).catch((error) => console.debug("player: not stored", error));
   }
 

@@ -15,6 +15,7 @@ from musicsim.api.responses import parse_range, respond_with_sound
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import library_folders, open_library
+from musicsim.explorer.playlists.queue import QueueItem, continue_queue
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
@@ -48,6 +49,11 @@ def track(library: Library, song: Song, *, preview: bool = False) -> player.Trac
         song.id, song.title, artist_or_folder(song), address.format("audio"), address.format("peaks"), song.duration_s,
         song.typical_s if preview else 0.0, cover_url=cover_address(library, song.id), loudness=song.loudness,
     )  # fmt: skip
+
+
+def queue_track(library: Library, item: QueueItem) -> player.Track:
+    """Return a song of a queue for the player, with its reason."""
+    return replace(track(library, item.song), reason=item.reason, choice_id=item.choice_id)
 
 
 def play_songs(
@@ -171,15 +177,12 @@ def _radio(request: Request) -> Response:
         library = open_library(query.get("library"))
         snapshot = snapshot_under(library, query.get("model"))
         excluded = frozenset(recent[: snapshot.n_indexed // 2])  # the latest songs come first
-        drawn = Walk(snapshot).generate(PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded))
+        asked = PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded)
+        items = continue_queue(Walk(snapshot), asked)
     except MusicsimError as error:
         status = 404 if isinstance(error, NotFoundError) else 409
         return JSONResponse({"error": "no song can follow this one."}, status)
-    following = [
-        player.as_json(replace(track(library, song), reason=edge.reason if edge else ""))
-        for song, edge in zip(drawn.songs[1:], drawn.edges[1:], strict=True)
-        if has_sound(library, song)
-    ]
+    following = [player.as_json(queue_track(library, item)) for item in items if has_sound(library, item.song)]
     return Response(json.dumps(following), media_type="application/json")  # folder names may not be UTF-8
 
 
@@ -187,8 +190,9 @@ def _plays(request: Request) -> Response:
     """Store a play or a skip; ``player_engine.js`` has the rules for both."""
     query = request.query_params
     song, kind = query.get("song", ""), query.get("kind")
-    if not (song.isascii() and song.isdigit() and len(song) < 19) or kind not in ("play", "skip"):
+    if not _is_number(song) or kind not in ("play", "skip"):
         return JSONResponse({"error": "give the id of a song as `song`, and play or skip as `kind`."}, 422)
+    details = {name: int(query[name]) for name in ("choice", "seconds") if _is_number(query.get(name, ""))}
     try:
         library = open_library(query.get("library"))
         song_id = library.song(int(song)).id
@@ -196,8 +200,12 @@ def _plays(request: Request) -> Response:
         return JSONResponse({"error": str(error)}, 404)
     if library.settings["keep_plays"]:
         store = library.player_plays
-        (store.add_play if kind == "play" else store.add_skip)(song_id)
+        (store.add_play if kind == "play" else store.add_skip)(song_id, **details)
     return Response(status_code=204)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def player_routes(prefix: str = "") -> list[BaseRoute]:

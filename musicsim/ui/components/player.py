@@ -54,6 +54,7 @@ class Track:
     loudness: float | None = None  # loudness in LUFS, to play all songs equally loud; None leaves the volume unchanged
     is_blind: bool = False  # True if the song must stay anonymous: do not show it, store it or continue from it
     reason: str = ""  # why this song follows the previous one; empty if the listener chose it
+    choice_id: int = 0  # see QueueItem; stored with the song's plays and skips
 
     def __post_init__(self) -> None:
         if not self.url:

@@ -15,7 +15,7 @@ from musicsim.ui.base.desk import AT_ONCE_S, Task, desk, task_key, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
-from musicsim.ui.components.listening import FOLLOWED, play_tracks, track, upload_track
+from musicsim.ui.components.listening import FOLLOWED, play_tracks, queue_track, track, upload_track
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen import state
@@ -88,7 +88,7 @@ def play_if_asked(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> Non
     ids = (*([first.song_id] if first else []), *(item.song.id for item in items))
     if not ids or (place is None and (FOLLOWED.get()[0] != seed.name or FOLLOWED.get()[1] == ids)):
         return
-    tracks = [replace(track(snapshot.library, item.song), reason=item.reason) for item in items]
+    tracks = [queue_track(snapshot.library, item) for item in items]
     if place is not None and 0 <= place < len(items):
         tracks[place] = replace(tracks[place], start_s=items[place].song.typical_s)
     if first is not None:
