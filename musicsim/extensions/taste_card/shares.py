@@ -1,0 +1,176 @@
+"""Shares of the parts of the sound in a listener's answers, with bands.
+
+An answer chooses one of several options, such as the odd song. Each option has a cost for each part: a squared distance
+in that part, divided by its mean over the library (:func:`musicsim.explorer.survey.tastes.costs`). The listener chooses
+option c with probability proportional to exp(-psi . cost_c). A part's share is psi_g / sum(psi). The sum measures how
+decided the listener is, so it is estimated, too.
+
+The estimate minimizes a convex function over psi >= 0: the negative log likelihood plus |psi|^2 / (2 * 20^2). This
+normal prior makes the minimum unique and finite even if the answers never contradict a part. It is weak: 20 would mean
+that the listener is 90% sure of differences as small as a tenth of the mean distance.
+
+A band contains all shares that a likelihood ratio test does not reject at the 5% level (profile likelihood). The other
+parts' psi may be negative in this test, because the test would be too strict or too lax if true shares are near 0. The
+critical value is that of F with 1 and n - p degrees of freedom instead of chi squared, for small n.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from musicsim._arrays import Float64Array
+from musicsim.blas import one_blas_thread
+
+_PRIOR_SD = 20.0
+_LEVEL = 0.95
+_MAX_STEPS, _TOLERANCE = 100, 1e-10  # of Newton's method; the tolerance is the decrease of the loss
+_PRECISION = 1e-4  # of the ends of a band
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A share of the distances, with the ends of its 95% band, from 0 to 1."""
+
+    share: float
+    low: float
+    high: float
+
+
+class Choices:
+    """Answers as differences of costs between the other options and the chosen one."""
+
+    def __init__(self, differences: list[Float64Array]) -> None:
+        """`differences` has an array for each answer, (n_others, n_parts); positive: the chosen option costs less."""
+        n_parts = differences[0].shape[1] if differences else 0
+        self._D = np.zeros((len(differences), max(map(len, differences), default=0), n_parts))
+        self._is_none = np.ones(self._D.shape[:2], dtype=np.bool_)  # True if an answer has fewer options
+        for row, given in enumerate(differences):
+            self._D[row, : len(given)], self._is_none[row, : len(given)] = given, False
+
+    def __len__(self) -> int:
+        return len(self._D)
+
+    @property
+    def n_parts(self) -> int:
+        return self._D.shape[2]
+
+    def some(self, rows: Float64Array) -> "Choices":
+        """Return the answers that an index or a mask selects."""
+        chosen = Choices([])
+        chosen._D, chosen._is_none = self._D[rows], self._is_none[rows]
+        return chosen
+
+    def are_predicted(self, psi: Float64Array) -> Float64Array:
+        """Return True for each answer whose chosen option costs less than all others, (n,)."""
+        return np.asarray((self._D @ psi > 0) | self._is_none).all(axis=1)
+
+    def loss(self, psi: Float64Array) -> tuple[float, Float64Array, Float64Array]:
+        """Return the function to minimize, its gradient (p,) and its Hessian (p, p)."""
+        utilities = np.where(self._is_none, -np.inf, -(self._D @ psi))
+        top = np.maximum(utilities.max(axis=1, initial=0.0), 0.0)
+        odds = np.exp(utilities - top[:, None])
+        total = odds.sum(axis=1) + np.exp(-top)
+        p = odds / total[:, None]
+        means = np.einsum("no,nog->ng", p, self._D)
+        value = float((top + np.log(total)).sum() + psi @ psi / (2 * _PRIOR_SD**2))
+        gradient = psi / _PRIOR_SD**2 - means.sum(axis=0)
+        hessian = np.einsum("no,nog,noh->gh", p, self._D, self._D) - means.T @ means + np.eye(len(psi)) / _PRIOR_SD**2
+        return value, gradient, hessian
+
+
+class Fit:
+    """The shares that fit the answers best, and their bands. Raises ValueError without answers or parts."""
+
+    def __init__(self, choices: Choices) -> None:
+        if not len(choices) or not choices.n_parts:
+            raise ValueError("choices is empty: give at least one answer about one part.")
+        self._choices, self._n_parts = choices, choices.n_parts
+
+    @cached_property
+    def psi(self) -> Float64Array:
+        """The best psi >= 0, (n_parts,)."""
+        from scipy.optimize import minimize
+
+        start = np.maximum(self.free[1], 0.0)
+        found = minimize(
+            lambda psi: self._choices.loss(psi)[:2], start, jac=True, bounds=[(0, None)] * self._n_parts,
+            method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-9},
+        )  # fmt: skip
+        return np.asarray(found.x)
+
+    @property
+    def shares(self) -> Float64Array:
+        """The shares of the parts, (n_parts,); equal ones if the answers follow no part."""
+        total = float(self.psi.sum())
+        return self.psi / total if total > 0 else np.full(self._n_parts, 1 / self._n_parts)
+
+    @cached_property
+    def bands(self) -> list[Band]:
+        """The shares with their bands."""
+        from scipy.stats import f
+
+        critical = float(f.ppf(_LEVEL, 1, max(len(self._choices) - self._n_parts, 1)))
+        with one_blas_thread():  # the matrices are small
+            return [self._band(part, float(share), critical) for part, share in enumerate(self.shares)]
+
+    @cached_property
+    def free(self) -> tuple[float, Float64Array]:
+        """The smallest loss for any psi, and its psi."""
+        return self._minimize(np.eye(self._n_parts))
+
+    def _band(self, part: int, share: float, critical: float) -> Band:
+        if self._n_parts == 1:
+            return Band(1.0, 1.0, 1.0)
+        least, psi = self.free
+        best = float(np.clip(psi[part] / psi.sum(), 0, 1)) if psi.sum() > 0 else share
+        # if even the best share from 0 to 1 were rejected, the band is that of the next best explanation
+        limit = least + critical / 2 + max(0.0, self.profile(part, best) - least - critical / 2)
+        ends = []
+        for end in (0.0, 1.0):
+            inside, outside = best, end
+            if self.profile(part, end) <= limit:
+                inside = end
+            while abs(inside - outside) > _PRECISION:
+                middle = (inside + outside) / 2
+                inside, outside = (middle, outside) if self.profile(part, middle) <= limit else (inside, middle)
+            ends.append(inside)
+        return Band(share, min(ends[0], share), max(ends[1], share))
+
+    def profile(self, part: int, share: float) -> float:
+        """Return the smallest loss for a share of one part; the psi of the parts sum to 0 or more."""
+        others = np.delete(np.eye(self._n_parts), part, axis=1)
+        # the vectors with psi[part] = share * sum(psi): any psi of the others, and the part as implied by their sum
+        odds = share / (1 - share) if share < 1 else 0.0
+        basis = others + odds * np.eye(self._n_parts)[:, [part]]
+        if share == 1:  # the others sum to 0
+            basis = np.column_stack([np.eye(self._n_parts)[part], *_sum_zero(others)])
+        value, psi = self._minimize(basis)
+        if psi.sum() >= 0:
+            return value
+        basis = np.array(_sum_zero(others)).reshape(-1, self._n_parts).T
+        return self._minimize(basis)[0]
+
+    def _minimize(self, basis: Float64Array) -> tuple[float, Float64Array]:
+        """Return the smallest loss over the span of the columns of `basis` (p, k), and its psi, by Newton's method."""
+        psi = np.zeros(self._n_parts)
+        value, gradient, hessian = self._choices.loss(psi)
+        for _ in range(_MAX_STEPS if basis.shape[1] else 0):
+            slope = basis.T @ gradient
+            step = basis @ np.linalg.solve(basis.T @ hessian @ basis, slope)
+            decrease, length = float(gradient @ step), 1.0
+            if decrease < _TOLERANCE:
+                break
+            while True:  # halve the step until the loss falls by a quarter of the linear prediction
+                following = self._choices.loss(psi - length * step)
+                if following[0] <= value - length * decrease / 4 or length < 1e-12:
+                    break
+                length /= 2
+            psi = psi - length * step
+            value, gradient, hessian = following
+        return value, psi
+
+
+def _sum_zero(others: Float64Array) -> list[Float64Array]:
+    """Return a basis of the vectors of the other parts that sum to 0."""
+    return [others[:, i] - others[:, 0] for i in range(1, others.shape[1])]
