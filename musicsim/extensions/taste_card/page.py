@@ -29,7 +29,9 @@ def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None
             st.info(plain(error), icon=":material/info:")
             return
         if taste.n_needed:
-            needed = f"{taste.n_answers} answers so far. Answer {count(taste.n_needed, 'more question')} to see your ear."
+            needed = (
+                f"{taste.n_answers} answers so far. Answer {count(taste.n_needed, 'more question')} to see your ear."
+            )
             st.info(needed, icon=":material/info:")
         else:
             _show(taste)
