@@ -14,8 +14,8 @@
   their difference, which combines both bands (MOVER, Zou and Donner 2008). *By question* and *by artist* put repeated
   questions, and comparisons with the same first artist, in the same set. Answers come from many people, who are treated
   as one. Comparisons of aset400 with the same first artist are not independent: one choice from a list of artists
-  implied several. The parts of bliss's survey are tempo, loudness, chroma and the remaining descriptors. Those of aset400 are
-  thirds of the genre labels, by alphabet, because the data contains no sound.
+  implied several. The parts of bliss's survey are tempo, loudness, chroma and the remaining descriptors. The parts of
+  aset400 are thirds of the genre labels, by alphabet, because the data contains no sound.
 """
 
 from collections.abc import Iterator

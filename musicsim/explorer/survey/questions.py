@@ -81,8 +81,9 @@ def next_question(
     criterion: Criterion | None = None,
     rng: np.random.Generator,
 ) -> Question:
-    """Return the next question; the module docstring describes the selection, and `criterion` can replace the information.
+    """Return the next question; the module docstring describes the selection.
 
+    If `criterion` is given, its values replace the information of questions.
     `snapshot` uses the model to train, and `answers` come from all listeners, oldest first. A question is not asked
     twice, except for intended repetitions or if nearly all questions have been answered. `form` is "odd" or "like";
     `n_songs` is 3 or 4, including the reference song of "like". Raises ModelError if too few songs can be compared.

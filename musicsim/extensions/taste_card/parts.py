@@ -56,7 +56,7 @@ class Parts:
     def costs(self, song_ids: Int64Array, form: str) -> Float64Array:
         """Return the cost of each option in each part, (n_questions, n_options, n_parts).
 
-        The mean squared distance of each part is 1. NaN for songs without a part. `song_ids` are (n_questions, n_shown).
+        The mean squared distance in each part is 1. NaN for songs without a part. `song_ids` is (n_questions, n_shown).
         """
         rows = self._sound.rows_of(song_ids.ravel())
         songs, places = np.unique(rows, return_inverse=True)

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from musicsim._arrays import Float64Array
+from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.blas import one_blas_thread
 
 _PRIOR_SD = 20.0
@@ -55,15 +55,15 @@ class Choices:
     def n_parts(self) -> int:
         return self._D.shape[2]
 
-    def some(self, rows: Float64Array) -> "Choices":
+    def some(self, rows: BoolArray | Int64Array) -> "Choices":
         """Return the answers that an index or a mask selects."""
         chosen = Choices([])
         chosen._D, chosen._is_none = self._D[rows], self._is_none[rows]
         return chosen
 
-    def are_predicted(self, psi: Float64Array) -> Float64Array:
+    def are_predicted(self, psi: Float64Array) -> BoolArray:
         """Return True for each answer whose chosen option costs less than all others, (n,)."""
-        return np.asarray((self._D @ psi > 0) | self._is_none).all(axis=1)
+        return np.all((self._D @ psi > 0) | self._is_none, axis=1)
 
     def loss(self, psi: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         """Return the function to minimize, its gradient (p,) and its Hessian (p, p)."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from musicsim._arrays import Float64Array, Int64Array
+from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Rate, measure_rate, summarize_answers
@@ -87,7 +87,7 @@ class Taste:
 
 def find_listener(listeners: Sequence[str], chosen: str | None) -> str:
     """Return the listener whose answers to use. Raises NotFoundError if there are none, or if several can be meant."""
-    if chosen in listeners:
+    if chosen is not None and chosen in listeners:
         return chosen
     if chosen is None and len(listeners) == 1:
         return listeners[0]
@@ -128,7 +128,7 @@ def estimate_taste(snapshot: Snapshot, answers: Sequence[Judgment], listener: st
     return Taste(listener, len(used), found, consistency, *rates)
 
 
-def predict_held_out(choices: Choices, groups: Int64Array, random_state: int = 0) -> Float64Array:
+def predict_held_out(choices: Choices, groups: Int64Array, random_state: int = 0) -> BoolArray:
     """Return whether each answer is predicted by a fit without it, (n,); answers of a group are held out together."""
     fold_of = np.random.default_rng(random_state).permutation(groups.max() + 1)[groups] % _FOLDS
     is_right = np.zeros(len(choices), dtype=np.bool_)
