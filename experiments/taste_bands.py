@@ -1,14 +1,14 @@
 """Bands of the taste card: how often does the 95% band of a share contain the true share?
 
 - simulated: listeners with known shares of timbre, rhythm and harmony answer questions about 300 songs. There are three
-  sets of shares, one of them without harmony. Each answers "odd" and "like" questions decidedly (psi sums to 5) and
-  "odd" questions undecidedly (psi sums to 2): nine listeners. Shares are averaged over listeners and parts. "Lowest" is
-  the lowest coverage of one part of one listener. Three methods are compared on the same answers. *Profile likelihood*
-  is the method of the card. *Laplace* is the estimate without bounds and 1.96 standard errors, by the delta method.
-  *Bayesian bootstrap* is the 95% interval of 256 tastes from `musicsim.explorer.survey.tastes`, with one dimension per
-  part.
+  sets of shares, one of them without harmony. For each set, psi sums to 5 for "odd" and for "like" questions, and to 2
+  and 0.7 for "odd" questions: twelve listeners. In bliss's survey, it sums to 0.5. Coverage is the mean over listeners
+  and parts, and "lowest" is that of one part of one listener. The three methods use the same answers. *Profile
+  likelihood* is the method of the card. *Laplace* is the estimate without bounds and 1.96 standard errors, by the delta
+  method. *Bayesian bootstrap* is the 95% interval of 256 tastes from `musicsim.explorer.survey.tastes`, with one
+  dimension per part. "Undecided" are the coverage and width for the listeners whose psi sums to 0.7.
 - held-out: how often Wilson's interval for held-out answers contains the true accuracy of the estimate from all
-  answers, measured on 2,000 further answers.
+  answers, which is the mean probability of the predicted option over 2,000 further questions.
 - narrowed: after 30 random questions, 70% of the questions are chosen to narrow the widest band.
 - surveys: two random disjoint sets of answers give two estimates. The row states how often 0 is in the 95% interval of
   their difference, which combines both bands (MOVER, Zou and Donner 2008). *By question* and *by artist* put repeated
@@ -35,11 +35,14 @@ from musicsim.extensions.taste_card.taste import predict_held_out, reduce_varian
 
 N_ANSWERS = (30, 100, 300)
 SHARES = ((0.6, 0.25, 0.15), (0.75, 0.25, 0.0), (0.3, 0.6, 0.1))
-MANNERS = (("odd", 5.0), ("like", 5.0), ("odd", 2.0))
+MANNERS = (("odd", 5.0), ("like", 5.0), ("odd", 2.0), ("odd", 0.7))
+N_LISTENERS = len(SHARES) * len(MANNERS)
+UNDECIDED = slice(len(MANNERS) - 1, None, len(MANNERS))  # the listeners with the last manner
 N_REPEATS = {False: 60, True: 1000}
 N_NARROWED = {False: 25, True: 200}
 N_SPLITS = {False: 100, True: 1000}
 N_SONGS, N_DIMENSIONS = 300, (60, 20, 15)
+N_QUESTIONS = 2_000
 N_CANDIDATES, REFIT_EVERY = 100, 10
 SOFTNESS = 0.3  # of the tastes, relative to the mean distance
 METHODS = ("profile likelihood", "Laplace", "Bayesian bootstrap")
@@ -56,8 +59,8 @@ class Listener:
 
     @classmethod
     def draw(cls, number: int, rng: np.random.Generator) -> "Listener":
-        """Draw songs for one of the nine listeners; the k-th dimension of a part has the deviation k^-0.6."""
-        shares, (form, total) = SHARES[number // 3], MANNERS[number % 3]
+        """Draw songs for one of the listeners; the k-th dimension of a part has the deviation k^-0.6."""
+        shares, (form, total) = SHARES[number // len(MANNERS)], MANNERS[number % len(MANNERS)]
         blocks = tuple(rng.normal(size=(N_SONGS, d)) * np.arange(1.0, d + 1) ** -0.6 for d in N_DIMENSIONS)
         return cls(np.array(shares), total, form, blocks)
 
@@ -72,6 +75,13 @@ class Listener:
         utilities = -self.total * options @ self.shares
         gumbel = rng.gumbel(size=utilities.shape)  # the largest sum follows the softmax of the utilities
         return chosen_differences(options, (utilities + gumbel).argmax(axis=1))
+
+    def accuracy_of(self, psi: Float64Array, options: Float64Array) -> float:
+        """Return the probability that the listener chooses the option with the lowest cost, mean over questions."""
+        utilities = -self.total * options @ self.shares
+        p = np.exp(utilities - utilities.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        return float(p[np.arange(len(p)), (options @ psi).argmin(axis=1)].mean())
 
 
 def part_costs(blocks: tuple[Float64Array, ...], questions: Int64Array, form: str) -> Float64Array:
@@ -135,8 +145,7 @@ def try_listener(number: int, n: int, seed: int, repeat: int) -> Trial:
     bands = [fit.bands, laplace(fit, choices), bootstrap(given, rng)]
     right = predict_held_out(choices, np.arange(n), repeat)
     rate = measure_rate((is_right, 0.0) for is_right in right.tolist())
-    further = Choices(listener.answer(listener.ask(2000, rng), rng))
-    accuracy = float(further.are_predicted(fit.psi).mean())
+    accuracy = listener.accuracy_of(fit.psi, listener.ask(N_QUESTIONS, rng))
     return Trial(
         np.array([contain(one, listener.shares) for one in bands]),
         np.array([[band.high - band.low for band in one] for one in bands]),
@@ -179,13 +188,17 @@ def simulated_rows(n: int, trials: list[list[Trial]]) -> Iterator[Row]:
             "standard error": float(by_repeat.std() / np.sqrt(by_repeat.size)),
             "lowest": float(covers[:, :, at].mean(axis=1).min()),
             "mean width": float(widths[:, :, at].mean()),
+            "coverage, undecided": float(covers[UNDECIDED, :, at].mean()),
+            "mean width, undecided": float(widths[UNDECIDED, :, at].mean()),
         }
     held = np.array([[trial.covers_accuracy for trial in one] for one in trials])
-    yield {"held-out: answers": n, "coverage": float(held.mean()), "standard error": _error(held)}
-
-
-def _error(covers: BoolArray) -> float:
-    return float(covers.std() / np.sqrt(covers.size))
+    yield {
+        "held-out: answers": n,
+        "coverage": float(held.mean()),
+        "standard error": float(held.std() / np.sqrt(held.size)),
+        "lowest": float(held.mean(axis=1).min()),
+        "coverage, undecided": float(held[UNDECIDED].mean()),
+    }
 
 
 # --- surveys ------------------------------------------------------------------------------------------
@@ -254,7 +267,9 @@ def survey_row(name: str, n: int, agreed: BoolArray) -> Row:
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     seed, full = settings.seed, settings.full
     repeats, narrowed, n_splits = N_REPEATS[full], N_NARROWED[full], N_SPLITS[full]
-    settings.facts.update({"listeners": 9, "repeats": repeats, "repeats, narrowed": narrowed, "splits": n_splits})
+    settings.facts.update(
+        {"listeners": N_LISTENERS, "repeats": repeats, "repeats, narrowed": narrowed, "splits": n_splits}
+    )
     rows: list[Row] = []
     claims: list[Claim] = []
 
@@ -264,14 +279,14 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     data = shared_data()
     with one_core_each() as pool:
         for n in N_ANSWERS:
-            tasks = [[pool.submit(try_listener, who, n, seed, r) for r in range(repeats)] for who in range(9)]
+            tasks = [[pool.submit(try_listener, who, n, seed, r) for r in range(repeats)] for who in range(N_LISTENERS)]
             found = list(simulated_rows(n, [[task.result() for task in one] for one in tasks]))
             rows += found
             claim(f"coverage of the bands, {n} answers", found[0]["coverage"])
             claim(f"coverage of the interval of held-out answers, {n} answers", found[-1]["coverage"])
             progress(f"{n} answers: coverage {found[0]['coverage']:.3f}")
         for n in (100, 300) if full else (100,):
-            tried = [pool.submit(try_narrowing, who, n, seed, r) for who in range(9) for r in range(narrowed)]
+            tried = [pool.submit(try_narrowing, who, n, seed, r) for who in range(N_LISTENERS) for r in range(narrowed)]
             covers, chosen, by_chance = (np.array(one) for one in zip(*(t.result() for t in tried), strict=True))
             rows.append({
                 "narrowed: answers": n, "coverage": float(covers.mean()),
