@@ -17,7 +17,7 @@ from musicsim.wording import count
 
 def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None:
     """Show the card of a listener in an expander, a button that saves it as a picture, and a choice of questions."""
-    more = st.expander("Your ear", icon=":material/hearing:", key="taste_card", on_change="rerun")
+    more = st.expander("Your taste", icon=":material/hearing:", key="taste_card", on_change="rerun")
     if not more.open:
         return
     with more:
@@ -30,7 +30,7 @@ def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None
             return
         if taste.n_needed:
             needed = (
-                f"{taste.n_answers} answers so far. Answer {count(taste.n_needed, 'more question')} to see your ear."
+                f"{taste.n_answers} answers so far. Answer {count(taste.n_needed, 'more question')} to see your taste."
             )
             st.info(needed, icon=":material/info:")
         else:
@@ -44,14 +44,14 @@ def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None
 
 def _show(taste: Taste) -> None:
     picture = draw_picture(taste)
-    st.image(picture)
+    st.image(picture, output_format="PNG")
     st.markdown("\n".join(f"- {plain(line)}" for line in taste.describe()))
     st.caption(
         "Shares add up to 100%. A band contains your true share in 95 of 100 cases if you judge by these parts. Beyond "
         "its ends, your answers speak against a share."
     )
     st.download_button(
-        "Download the picture", picture, "my ear.png", "image/png", key="taste_card_download",
+        "Download the picture", picture, "my taste.png", "image/png", key="taste_card_download",
         icon=":material/download:", on_click="ignore",
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ def draw_picture(taste: Taste) -> bytes:
     top = _MARGIN + 130
     image = Image.new("RGB", (_WIDTH, top + _ROW * len(taste.parts) + _LINE * len(notes) + _MARGIN + 20), _PAPER)
     draw = ImageDraw.Draw(image)
-    draw.text((_MARGIN, _MARGIN), "What counts in my ear", _INK, large)
+    draw.text((_MARGIN, _MARGIN), "How I hear similarity", _INK, large)
     draw.text((_WIDTH - _MARGIN, _MARGIN + 12), "musicsim", _GRAY, medium, anchor="ra")
     told = f"Shares of the distance between songs in {count(taste.n_answers, 'answer')}, with 95% bands"
     draw.text((_MARGIN, _MARGIN + 66), told, _GRAY, small)

@@ -182,4 +182,4 @@ def _group_questions(answers: Sequence[Judgment]) -> Int64Array:
 
 
 def _percent(rate: Rate) -> str:
-    return f"{rate.share:.0%} (95% interval {rate.low:.0%} to {rate.high:.0%}, {rate.n} cases)"
+    return f"{rate.share:.0%} (95% interval {rate.low:.0%} to {rate.high:.0%}, {count(rate.n, 'case')})"

@@ -9,7 +9,7 @@ from tests.browser.actions import IDLE
 from tests.extensions.taste_card.listeners import answer_questions
 
 
-def test_listener_sees_and_saves_their_ear(page, address, home):
+def test_listener_sees_and_saves_their_taste(page, address, home):
     with Library.open(home / "library") as library:
         for name in library.judgments.listeners():
             library.judgments.forget_listener(name)
@@ -18,13 +18,13 @@ def test_listener_sees_and_saves_their_ear(page, address, home):
     question = page.get_by_test_id("compare")
     expect(question.get_by_test_id("compare-card")).to_have_count(3)
     card = page.locator(".st-key-taste_card")
-    card.get_by_text("Your ear").click()
+    card.get_by_text("Your taste").click()
     expect(card.get_by_text("Held-out answers are predicted in ")).to_be_visible()
     expect(card.get_by_text("of the distance; ").first).to_be_visible()
     expect(card.get_by_role("img").first).to_be_visible()
     with page.expect_download() as saved:
         card.get_by_role("button", name="Download the picture").click()
-    assert saved.value.suggested_filename == "my ear.png"
+    assert saved.value.suggested_filename == "my taste.png"
     assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
     card.get_by_text("Ask me what would narrow this").click()
     page.wait_for_selector(IDLE)
@@ -32,4 +32,4 @@ def test_listener_sees_and_saves_their_ear(page, address, home):
     page.get_by_role("heading", name="Train", exact=True).click()
     page.keyboard.press("s")
     expect(question).not_to_have_attribute("data-turn", str(before))
-    expect(card.get_by_role("checkbox", name="Ask me what would narrow this")).to_be_checked()
+    expect(card.get_by_role("switch")).to_be_checked()

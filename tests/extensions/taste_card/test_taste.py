@@ -227,7 +227,7 @@ def test_picture_shows_bands_to_scale(library):
 
 
 def test_taste_on_the_command_line(library, tmp_path):
-    file = tmp_path / "ear.png"
+    file = tmp_path / "taste.png"
     _, problem = run("answers", "taste", library=library.folder, expect=1)
     assert "there are no answers yet" in problem
     answer_questions(library, "Ann", {"rhythm": 1.0}, 10)
@@ -253,7 +253,7 @@ def test_card_in_compare(library, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
     answer_questions(library, "me", {"rhythm": 1.0}, 12)
     app = open_page("train", "compare", "taste_card")
-    assert "12 answers so far. Answer 18 more questions to see your ear." in said(app)
+    assert "12 answers so far. Answer 18 more questions to see your taste." in said(app)
     answer_questions(library, "me", {"rhythm": 1.0}, 60, seed=1)
     app.run()
     assert not app.exception
