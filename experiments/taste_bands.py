@@ -8,7 +8,7 @@
   method. *Bayesian bootstrap* is the 95% interval of 256 tastes from `musicsim.explorer.survey.tastes`, with one
   dimension per part. "Undecided" are the coverage and width for the listeners whose psi sums to 0.7.
 - held-out: how often Wilson's interval for held-out answers contains the true accuracy of the estimate from all
-  answers, which is the mean probability of the predicted option over 2,000 further questions.
+  answers. This is the mean probability of the predicted option over 2,000 further questions.
 - narrowed: after 30 random questions, 70% of the questions are chosen to narrow the widest band.
 - surveys: two random disjoint sets of answers give two estimates. The row states how often 0 is in the 95% interval of
   their difference, which combines both bands (MOVER, Zou and Donner 2008). *By question* and *by artist* put repeated
@@ -143,7 +143,7 @@ def try_listener(number: int, n: int, seed: int, repeat: int) -> Trial:
     choices = Choices(given)
     fit = Fit(choices)
     bands = [fit.bands, laplace(fit, choices), bootstrap(given, rng)]
-    right = predict_held_out(choices, np.arange(n), repeat)
+    right = predict_held_out(given, np.arange(n), repeat)
     rate = measure_rate((is_right, 0.0) for is_right in right.tolist())
     accuracy = listener.accuracy_of(fit.psi, listener.ask(N_QUESTIONS, rng))
     return Trial(

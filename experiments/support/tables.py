@@ -920,7 +920,15 @@ def _search_building(rows: list[Row]) -> Lines:
 
 @_table("taste_bands")
 def _taste_bands(rows: list[Row]) -> Lines:
-    yield "", "answers", "coverage (± standard error)", "lowest", "mean width", "coverage, undecided", "width, undecided"
+    yield (
+        "",
+        "answers",
+        "coverage (± standard error)",
+        "lowest",
+        "mean width",
+        "coverage, undecided",
+        "width, undecided",
+    )
     for row in rows:
         name, n = next((words, row[words]) for words in row if words.endswith(("answers", "answers per set")))
         words = row.get("survey") or row.get("method") or name.partition(":")[0]

@@ -16,7 +16,9 @@ from musicsim.library.disk.arrays import atomic_path
 
 def show_taste(
     library: LibraryOption = None,
-    listener: Annotated[str | None, typer.Option(help="Whose answers to use, if several people have answered.")] = None,
+    listener: Annotated[
+        str | None, typer.Option(help="Name of the listener; only needed if several people have answered.")
+    ] = None,
     model: ModelOption = None,
     picture: Annotated[Path | None, typer.Option(help="Write the card to this PNG file.", metavar="FILE")] = None,
     as_json: JsonOption = False,

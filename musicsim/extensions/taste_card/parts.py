@@ -1,22 +1,25 @@
 """Squared distances between songs in each part of the sound: timbre and rhythm of Sound, harmony, and other models.
 
-Timbre and rhythm add up to the distances of Sound. Other parts have no share in it: harmony in any key, if it is stored
-with the audio features, and each model that the active model joins with Sound, such as a learned ear.
+Timbre and rhythm add up to the distances of Sound. The other parts are not in Sound: harmony in any key, if it is
+stored, and each model that the active model joins with Sound, such as a learned ear.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
+from musicsim.explorer.models.encoders import FLUCTUATION
 from musicsim.explorer.models.joint_space import JointEncoder
 from musicsim.explorer.models.representations import representations
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.survey.tastes import costs, pairs_apart
+from musicsim.kernels.histograms import KEYLESS_HARMONY_SIZE
 from musicsim.library.stores.judgments import Judgment
-from musicsim.places import places_in_order
+from musicsim.places import places_among
 
 TIMBRE, RHYTHM, HARMONY = "timbre", "rhythm", "harmony"
 _SAMPLE = 300  # number of songs from which the mean distances are computed
@@ -58,10 +61,12 @@ class Parts:
 
         The mean squared distance in each part is 1. NaN for songs without a part. `song_ids` is (n_questions, n_shown).
         """
-        rows = self._sound.rows_of(song_ids.ravel())
-        songs, places = np.unique(rows, return_inverse=True)
-        places = places.reshape(song_ids.shape)
-        apart = [pairs_apart(_read_known(read, songs), places).sum(axis=2) for read in self._reads.values()]
+        rows, places = np.unique(self._sound.rows_of(song_ids.ravel()), return_inverse=True)
+        apart = []
+        for read in self._reads.values():
+            vectors = read(np.maximum(rows, 0))
+            vectors[rows < 0] = np.nan
+            apart.append(pairs_apart(vectors, places.reshape(song_ids.shape)).sum(axis=2))
         return costs(np.stack(apart, axis=2) / self.widths, song_ids.shape[1], form)
 
     def differences(self, answers: Sequence[Judgment]) -> list[Float64Array | None]:
@@ -70,41 +75,26 @@ class Parts:
         None for unsure answers, and for songs without a part.
         """
         found: list[Float64Array | None] = [None] * len(answers)
-        groups: dict[tuple[str, int], list[int]] = {}
-        for at, answer in enumerate(answers):
-            if answer.chosen is not None:
-                groups.setdefault((answer.kind, len(answer.song_ids)), []).append(at)
-        for (form, _), group in groups.items():
-            ids = np.array([answers[at].song_ids for at in group])
-            for at, options in zip(group, self.costs(ids, form), strict=True):
+        for form, n_songs in {(answer.kind, len(answer.song_ids)) for answer in answers}:
+            same = [at for at, a in enumerate(answers) if (a.kind, len(a.song_ids)) == (form, n_songs)]
+            for at, options in zip(
+                same, self.costs(np.array([answers[at].song_ids for at in same]), form), strict=True
+            ):
                 chosen = answers[at].chosen
-                assert chosen is not None
-                chosen -= form == "like"  # the first song is not an option
-                if np.isfinite(options).all():
+                if chosen is not None and np.isfinite(options).all():
+                    chosen -= form == "like"  # the first song is not an option
                     found[at] = np.delete(options, chosen, axis=0) - options[chosen]
         return found
 
 
-def _read_known(read: _Read, rows: Int64Array) -> Float64Array:
-    """Return vectors of rows, NaN for rows of -1."""
-    known = rows >= 0
-    vectors = read(rows[known])
-    found = np.full((len(rows), vectors.shape[1]), np.nan)
-    found[known] = vectors
-    return found
-
-
 def _read_sound(sound: Snapshot) -> dict[str, _Read]:
     """Return readers of the timbre and the rhythm of Sound, whose vectors are blocks of columns."""
-    from musicsim.explorer.models.encoders import FLUCTUATION
-
     assert sound.model is not None
     is_rhythm = sound.model.axes_[:, FLUCTUATION].any(axis=1)
-
-    def columns(chosen: Int64Array) -> _Read:
-        return lambda rows: sound.vectors_at(rows)[:, chosen].astype(np.float64)
-
-    return {TIMBRE: columns(np.flatnonzero(~is_rhythm)), RHYTHM: columns(np.flatnonzero(is_rhythm))}
+    return {
+        TIMBRE: lambda rows: sound.vectors_at(rows)[:, ~is_rhythm].astype(np.float64),
+        RHYTHM: lambda rows: sound.vectors_at(rows)[:, is_rhythm].astype(np.float64),
+    }
 
 
 def _read_others(sound: Snapshot, snapshot: Snapshot) -> dict[str, _Read]:
@@ -114,24 +104,23 @@ def _read_others(sound: Snapshot, snapshot: Snapshot) -> dict[str, _Read]:
 
     def read_harmony(rows: Int64Array) -> Float64Array:
         hashes = [song.content_hash for song in sound.songs_at(rows)]
-        known = np.array([one in stored for one in hashes], dtype=np.bool_)
-        vectors = np.full((len(rows), kind.n_mapped or 0), np.nan)
-        vectors[known] = kind.map(library.frame_files.aspects([one for one in hashes if one in stored]).harmony, None)
+        vectors = np.full((len(rows), KEYLESS_HARMONY_SIZE), np.nan)
+        known = library.frame_files.aspects([one for one in hashes if one in stored]).harmony
+        vectors[[one in stored for one in hashes]] = kind.map(known, None)
         return vectors
 
     readers: dict[str, _Read] = {HARMONY: read_harmony} if stored else {}
     encoder = snapshot.model.encoder_ if snapshot.model else None
     if isinstance(encoder, JointEncoder):
         features = library.models.features(snapshot.model_id)
-        order = np.argsort(features.song_ids)
+
+        def read_block(block: slice, rows: Int64Array) -> Float64Array:
+            places = places_among(features.song_ids, sound.row_ids[rows])
+            vectors = features.X[places, block].astype(np.float64)
+            vectors[places < 0] = np.nan
+            return vectors
+
         for name, part, block in zip(encoder.names, encoder.parts, encoder.blocks, strict=True):
-
-            def read(rows: Int64Array, block: slice = block) -> Float64Array:
-                places = places_in_order(features.song_ids[order], sound.row_ids[rows], order)
-                vectors = features.X[places][:, block].astype(np.float64)
-                vectors[places < 0] = np.nan
-                return vectors
-
             if getattr(part, "representation", SOUND) not in (SOUND, HARMONY):
-                readers[name] = read
+                readers[name] = partial(read_block, block)
     return readers

@@ -14,12 +14,13 @@ parts' psi may be negative in this test, because the test would be too strict or
 critical value is that of F with 1 and n - p degrees of freedom instead of chi squared, for small n.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from musicsim._arrays import BoolArray, Float64Array, Int64Array
+from musicsim._arrays import BoolArray, Float64Array
 from musicsim.blas import one_blas_thread
 
 _PRIOR_SD = 20.0
@@ -40,26 +41,16 @@ class Band:
 class Choices:
     """Answers as differences of costs between the other options and the chosen one."""
 
-    def __init__(self, differences: list[Float64Array]) -> None:
+    def __init__(self, differences: Sequence[Float64Array]) -> None:
         """`differences` has an array for each answer, (n_others, n_parts); positive: the chosen option costs less."""
-        n_parts = differences[0].shape[1] if differences else 0
-        self._D = np.zeros((len(differences), max(map(len, differences), default=0), n_parts))
+        self._D = np.zeros((len(differences), max(map(len, differences)), differences[0].shape[1]))
         self._is_none = np.ones(self._D.shape[:2], dtype=np.bool_)  # True if an answer has fewer options
+        self.n_parts = self._D.shape[2]
         for row, given in enumerate(differences):
             self._D[row, : len(given)], self._is_none[row, : len(given)] = given, False
 
     def __len__(self) -> int:
         return len(self._D)
-
-    @property
-    def n_parts(self) -> int:
-        return self._D.shape[2]
-
-    def some(self, rows: BoolArray | Int64Array) -> "Choices":
-        """Return the answers that an index or a mask selects."""
-        chosen = Choices([])
-        chosen._D, chosen._is_none = self._D[rows], self._is_none[rows]
-        return chosen
 
     def are_predicted(self, psi: Float64Array) -> BoolArray:
         """Return True for each answer whose chosen option costs less than all others, (n,)."""
@@ -80,52 +71,43 @@ class Choices:
 
 
 class Fit:
-    """The shares that fit the answers best, and their bands. Raises ValueError without answers or parts."""
+    """The shares that fit the answers best, and their bands."""
 
     def __init__(self, choices: Choices) -> None:
-        if not len(choices) or not choices.n_parts:
-            raise ValueError("choices is empty: give at least one answer about one part.")
-        self._choices, self._n_parts = choices, choices.n_parts
+        self._choices, self._units = choices, np.eye(choices.n_parts)
+
+    @cached_property
+    def free(self) -> tuple[float, Float64Array]:
+        """The smallest loss for any psi, and its psi."""
+        return self._minimize(self._units)
 
     @cached_property
     def psi(self) -> Float64Array:
         """The best psi >= 0, (n_parts,)."""
         from scipy.optimize import minimize
 
-        start = np.maximum(self.free[1], 0.0)
         found = minimize(
-            lambda psi: self._choices.loss(psi)[:2], start, jac=True, bounds=[(0, None)] * self._n_parts,
-            method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-9},
+            lambda psi: self._choices.loss(psi)[:2], np.maximum(self.free[1], 0.0), jac=True, method="L-BFGS-B",
+            bounds=[(0, None)] * len(self._units), options={"ftol": 1e-14, "gtol": 1e-9},
         )  # fmt: skip
         return np.asarray(found.x)
 
-    @property
-    def shares(self) -> Float64Array:
-        """The shares of the parts, (n_parts,); equal ones if the answers follow no part."""
-        total = float(self.psi.sum())
-        return self.psi / total if total > 0 else np.full(self._n_parts, 1 / self._n_parts)
-
     @cached_property
     def bands(self) -> list[Band]:
-        """The shares with their bands."""
+        """The shares with their bands; equal shares if the answers follow no part."""
         from scipy.stats import f
 
-        critical = float(f.ppf(_LEVEL, 1, max(len(self._choices) - self._n_parts, 1)))
+        total, n_parts = self.psi.sum(), len(self._units)
+        shares = self.psi / total if total > 0 else np.full(n_parts, 1 / n_parts)
+        critical = float(f.ppf(_LEVEL, 1, max(len(self._choices) - n_parts, 1)))
         with one_blas_thread():  # the matrices are small
-            return [self._band(part, float(share), critical) for part, share in enumerate(self.shares)]
+            return [self._band(part, share, critical / 2) for part, share in enumerate(shares.tolist())]
 
-    @cached_property
-    def free(self) -> tuple[float, Float64Array]:
-        """The smallest loss for any psi, and its psi."""
-        return self._minimize(np.eye(self._n_parts))
-
-    def _band(self, part: int, share: float, critical: float) -> Band:
-        if self._n_parts == 1:
-            return Band(1.0, 1.0, 1.0)
+    def _band(self, part: int, share: float, margin: float) -> Band:
         least, psi = self.free
         best = float(np.clip(psi[part] / psi.sum(), 0, 1)) if psi.sum() > 0 else share
-        # if even the best share from 0 to 1 were rejected, the band is that of the next best explanation
-        limit = least + critical / 2 + max(0.0, self.profile(part, best) - least - critical / 2)
+        # if even the best share from 0 to 1 is rejected, the band contains the shares that explain almost as much
+        limit = margin + max(least, self.profile(part, best) - margin)
         ends = []
         for end in (0.0, 1.0):
             inside, outside = best, end
@@ -139,38 +121,28 @@ class Fit:
 
     def profile(self, part: int, share: float) -> float:
         """Return the smallest loss for a share of one part; the psi of the parts sum to 0 or more."""
-        others = np.delete(np.eye(self._n_parts), part, axis=1)
-        # the vectors with psi[part] = share * sum(psi): any psi of the others, and the part as implied by their sum
-        odds = share / (1 - share) if share < 1 else 0.0
-        basis = others + odds * np.eye(self._n_parts)[:, [part]]
-        if share == 1:  # the others sum to 0
-            basis = np.column_stack([np.eye(self._n_parts)[part], *_sum_zero(others)])
+        others = np.delete(self._units, part, axis=1)
+        sums_to_zero = others[:, 1:] - others[:, :1]
+        # a basis of the psi with psi[part] = share * sum(psi); if the share is 1, the others sum to 0
+        own = self._units[:, [part]]
+        basis = np.hstack([own, sums_to_zero]) if share == 1 else others + share / (1 - share) * own
         value, psi = self._minimize(basis)
-        if psi.sum() >= 0:
-            return value
-        basis = np.array(_sum_zero(others)).reshape(-1, self._n_parts).T
-        return self._minimize(basis)[0]
+        return value if psi.sum() >= 0 else self._minimize(sums_to_zero)[0]
 
     def _minimize(self, basis: Float64Array) -> tuple[float, Float64Array]:
         """Return the smallest loss over the span of the columns of `basis` (p, k), and its psi, by Newton's method."""
-        psi = np.zeros(self._n_parts)
+        psi = np.zeros(len(basis))
         value, gradient, hessian = self._choices.loss(psi)
-        for _ in range(_MAX_STEPS if basis.shape[1] else 0):
-            slope = basis.T @ gradient
-            step = basis @ np.linalg.solve(basis.T @ hessian @ basis, slope)
+        for _ in range(_MAX_STEPS):
+            step = basis @ np.linalg.solve(basis.T @ hessian @ basis, basis.T @ gradient)
             decrease, length = float(gradient @ step), 1.0
             if decrease < _TOLERANCE:
                 break
-            while True:  # halve the step until the loss falls by a quarter of the linear prediction
-                following = self._choices.loss(psi - length * step)
-                if following[0] <= value - length * decrease / 4 or length < 1e-12:
-                    break
+            # halve the step until the loss falls by a quarter of the linear prediction
+            while (now := self._choices.loss(psi - length * step))[
+                0
+            ] > value - length * decrease / 4 and length > 1e-12:
                 length /= 2
             psi = psi - length * step
-            value, gradient, hessian = following
+            value, gradient, hessian = now
         return value, psi
-
-
-def _sum_zero(others: Float64Array) -> list[Float64Array]:
-    """Return a basis of the vectors of the other parts that sum to 0."""
-    return [others[:, i] - others[:, 0] for i in range(1, others.shape[1])]

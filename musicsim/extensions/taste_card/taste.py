@@ -51,7 +51,7 @@ class PartOfTaste:
 
 @dataclass(frozen=True, slots=True)
 class Taste:
-    """What the answers of one listener show. `parts` is empty if there are too few answers or no part predicts them."""
+    """The taste of one listener. `parts` is empty if there are too few answers or no part predicts them."""
 
     listener: str
     n_answers: int  # number of answers used: decided ones, about songs with all parts
@@ -65,38 +65,31 @@ class Taste:
         """Number of further answers before bands are computed."""
         return max(0, MIN_ANSWERS - self.n_answers)
 
-    def describe(self) -> list[str]:
-        """Describe the parts and the answers, one sentence each."""
-        if self.n_needed:
-            return [f"{capitalize(count(self.n_needed, 'more answer'))} needed: {self.n_answers} of {MIN_ANSWERS}."]
-        lines = [f"{capitalize(part.name)}: {part.amount} of the distance; {part.verdict}." for part in self.parts]
-        return [*lines, *self.notes]
-
     @property
     def notes(self) -> list[str]:
         """Sentences about the answers as a whole."""
+        if self.n_needed:
+            return [f"{capitalize(count(self.n_needed, 'more answer'))} needed: {self.n_answers} of {MIN_ANSWERS}."]
         lines = [] if self.parts else ["The answers follow none of the parts so far."]
         if self.consistency.share is not None:
             lines.append(f"Repeated questions got the same answer in {_percent(self.consistency)}.")
-        lines.append(
-            f"Held-out answers are predicted in {_percent(self.predicted)}; Sound alone predicts "
-            f"{self.predicted_by_sound.share:.0%}, and guessing {self.predicted.chance:.0%}."
-        )
-        return lines
+        others = f"Sound alone predicts {self.predicted_by_sound.share:.0%}, and guessing {self.predicted.chance:.0%}"
+        return [*lines, f"Held-out answers are predicted in {_percent(self.predicted)}; {others}."]
+
+    def describe(self) -> list[str]:
+        """Describe the parts and the answers, one sentence each."""
+        lines = [f"{capitalize(part.name)}: {part.amount} of the distance; {part.verdict}." for part in self.parts]
+        return [*lines, *self.notes]
 
 
 def find_listener(listeners: Sequence[str], chosen: str | None) -> str:
     """Return the listener whose answers to use. Raises NotFoundError if there are none, or if several can be meant."""
-    if chosen is not None and chosen in listeners:
-        return chosen
-    if chosen is None and len(listeners) == 1:
-        return listeners[0]
+    found = [listener for listener in listeners if chosen in (None, listener)]
+    if len(found) == 1:
+        return found[0]
     if not listeners:
         raise NotFoundError("there are no answers yet: answer questions in Compare first.")
-    names = ", ".join(listeners)
-    if chosen is None:
-        raise NotFoundError(f"several listeners have answered: choose one with --listener ({names}).")
-    raise NotFoundError(f"{chosen!r} has not answered any questions: choose one of {names}.")
+    raise NotFoundError(f"--listener must be one of those who have answered: {', '.join(listeners)}.")
 
 
 def estimate_taste(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Taste:
@@ -108,34 +101,35 @@ def estimate_taste(snapshot: Snapshot, answers: Sequence[Judgment], listener: st
     theirs = [answer for answer in answers if answer.listener == listener]
     parts = Parts(snapshot)
     used = [(a, d) for a, d in zip(theirs, parts.differences(theirs), strict=True) if d is not None]
-    consistency = summarize_answers(theirs, listener).consistency
-    nothing = measure_rate([])
+    consistency, nothing = summarize_answers(theirs).consistency, measure_rate([])
     if len(used) < MIN_ANSWERS:
         return Taste(listener, len(used), (), consistency, nothing, nothing)
-    choices = Choices([differences for _, differences in used])
-    chances = [1 / (1 + len(differences)) for _, differences in used]
-    predicted = predict_held_out(choices, _group_questions([answer for answer, _ in used]))
-    rates = [
-        measure_rate(zip(is_right.tolist(), chances, strict=True))
-        for is_right in (predicted, choices.are_predicted(parts.plain))
-    ]
+    keys = [question_key(answer.kind, answer.song_ids) for answer, _ in used]
+    number = {key: n for n, key in enumerate(dict.fromkeys(keys))}
+    differences = [one for _, one in used]
+    choices = Choices(differences)
+    predicted, by_sound = (
+        measure_rate((right, 1 / (1 + len(one))) for right, one in zip(is_right.tolist(), differences, strict=True))
+        for is_right in (
+            predict_held_out(differences, np.array([number[key] for key in keys])), choices.are_predicted(parts.plain)
+        )
+    )  # fmt: skip
     fit = Fit(choices)
-    bands = fit.bands if fit.psi.sum() > _UNDECIDED else []
-    found = tuple(
-        PartOfTaste(name, plain, band)
-        for name, plain, band in zip(parts.names, parts.plain.tolist(), bands, strict=bool(bands))
-    )
-    return Taste(listener, len(used), found, consistency, *rates)
+    bands = zip(parts.names, parts.plain.tolist(), fit.bands if fit.psi.sum() > _UNDECIDED else (), strict=False)
+    return Taste(listener, len(used), tuple(PartOfTaste(*one) for one in bands), consistency, predicted, by_sound)
 
 
-def predict_held_out(choices: Choices, groups: Int64Array, random_state: int = 0) -> BoolArray:
+def predict_held_out(differences: Sequence[Float64Array], groups: Int64Array, random_state: int = 0) -> BoolArray:
     """Return whether each answer is predicted by a fit without it, (n,); answers of a group are held out together."""
     fold_of = np.random.default_rng(random_state).permutation(groups.max() + 1)[groups] % _FOLDS
-    is_right = np.zeros(len(choices), dtype=np.bool_)
+    is_right = np.zeros(len(differences), dtype=np.bool_)
     for fold in range(_FOLDS):
-        held = fold_of == fold
-        if held.any() and not held.all():
-            is_right[held] = choices.some(held).are_predicted(Fit(choices.some(~held)).psi)
+        held, others = (
+            [one for one, at in zip(differences, fold_of, strict=True) if (at == fold) == is_held]
+            for is_held in (True, False)
+        )
+        if held and others:
+            is_right[fold_of == fold] = Choices(held).are_predicted(Fit(Choices(others)).psi)
     return is_right
 
 
@@ -173,12 +167,6 @@ def reduce_variance(options: Float64Array, psi: Float64Array, hessian: Float64Ar
     after = np.linalg.solve(hessian + information[known], np.broadcast_to(slope[:, None], (known.sum(), len(psi), 1)))
     decrease[known] = slope @ np.linalg.solve(hessian, slope) - after[:, :, 0] @ slope
     return decrease
-
-
-def _group_questions(answers: Sequence[Judgment]) -> Int64Array:
-    keys = [question_key(answer.kind, answer.song_ids) for answer in answers]
-    number = {key: n for n, key in enumerate(dict.fromkeys(keys))}
-    return np.array([number[key] for key in keys], dtype=np.int64)
 
 
 def _percent(rate: Rate) -> str:
