@@ -5,14 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.taste_card.picture import draw_picture
 from musicsim.extensions.taste_card.taste import Taste, estimate_taste, rate_questions
 from musicsim.library.stores.judgments import Judgment
-from musicsim.ui.base.text import plain
+from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.compare import session
-from musicsim.wording import count
 
 
 def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None:
@@ -20,46 +18,28 @@ def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None
     more = st.expander("Your taste", icon=":material/hearing:", key="taste_card", on_change="rerun")
     if not more.open:
         return
-    with more:
-        theirs = [answer for answer in answers if answer.listener == listener]
-        key = (snapshot.library.folder, snapshot.revision, snapshot.model_id, listener, len(theirs), theirs[-1:])
-        try:
-            taste = _estimate(key, snapshot, theirs)
-        except MusicsimError as error:
-            st.info(plain(error), icon=":material/info:")
-            return
+    theirs = [answer for answer in answers if answer.listener == listener]
+    key = (snapshot.library.folder, snapshot.revision, snapshot.model_id, listener, len(theirs), theirs[-1:])
+    with more, show_errors():
+        taste = _estimate(key, snapshot, theirs)
         if taste.n_needed:
-            needed = (
-                f"{taste.n_answers} answers so far. Answer {count(taste.n_needed, 'more question')} to see your taste."
-            )
-            st.info(needed, icon=":material/info:")
+            st.info(taste.describe()[0], icon=":material/info:")
         else:
-            _show(taste)
-        st.toggle(
-            "Ask me what would narrow this", key="taste_card_narrow", on_change=_choose_questions,
-            value=session.CRITERION.get() is rate_questions,
+            picture = draw_picture(taste)
+            st.image(picture, output_format="PNG")
+            st.markdown("\n".join(f"- {plain(line)}" for line in taste.describe()))
+            st.caption("A band contains your true share in 95 of 100 cases if you judge by these parts.")
+            st.download_button(
+                "Download the picture", picture, "my taste.png", "image/png", key="taste_card_download",
+                icon=":material/download:", on_click="ignore",
+            )  # fmt: skip
+        is_narrowing = st.toggle(
+            "Ask me what would narrow this", session.CRITERION.get() is rate_questions, key="taste_card_narrow",
             help="The next questions narrow the widest band. Random and repeated questions still occur.",
         )  # fmt: skip
-
-
-def _show(taste: Taste) -> None:
-    picture = draw_picture(taste)
-    st.image(picture, output_format="PNG")
-    st.markdown("\n".join(f"- {plain(line)}" for line in taste.describe()))
-    st.caption(
-        "Shares add up to 100%. A band contains your true share in 95 of 100 cases if you judge by these parts. Beyond "
-        "its ends, your answers speak against a share."
-    )
-    st.download_button(
-        "Download the picture", picture, "my taste.png", "image/png", key="taste_card_download",
-        icon=":material/download:", on_click="ignore",
-    )  # fmt: skip
+        session.CRITERION.set(rate_questions if is_narrowing else None)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _estimate(key: tuple[Any, ...], _snapshot: Snapshot, _answers: Sequence[Judgment]) -> Taste:
     return estimate_taste(_snapshot, _answers, key[3])
-
-
-def _choose_questions() -> None:
-    session.CRITERION.set(rate_questions if st.session_state["taste_card_narrow"] else None)

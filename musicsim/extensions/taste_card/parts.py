@@ -29,11 +29,10 @@ _Read = Callable[[Int64Array], Float64Array]  # rows of Sound -> vectors, NaN fo
 
 
 class Parts:
-    """The parts of a library's sound. Raises ModelError before Sound is fitted."""
+    """The parts of a library's sound. Raises ModelError before Sound is fitted.
 
-    names: tuple[str, ...]
-    plain: Float64Array  # (n_parts,): share of each part in the mean squared distance of Sound
-    widths: Float64Array  # (n_parts,): mean squared distance between two songs in each part
+    `widths` (n_parts,) are the mean squared distances in the parts, and `plain` (n_parts,) their shares in Sound.
+    """
 
     def __init__(self, snapshot: Snapshot) -> None:
         native = snapshot.library.models.native()

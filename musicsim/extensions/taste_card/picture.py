@@ -8,7 +8,7 @@ from musicsim.extensions.taste_card.taste import PartOfTaste, Taste
 from musicsim.wording import capitalize, count
 
 _WIDTH, _ROW, _LINE, _MARGIN = 1200, 92, 34, 56
-_LEFT, _RIGHT = 290, 700  # ends of the axis, from 0 to 100%
+_LEFT, _RIGHT = 290, 660  # ends of the axis, from 0 to 100%
 _LONGEST = 100  # characters per line
 _MAX_NAME = 16
 _PAPER, _INK, _GRAY, _AXIS, _BAND, _DOT = "#ffffff", "#1f2430", "#6b7280", "#e5e7eb", "#8fb3e8", "#1d4ed8"
@@ -19,9 +19,8 @@ def draw_picture(taste: Taste) -> bytes:
     from PIL import Image, ImageDraw, ImageFont
 
     large, medium, small = (ImageFont.load_default(size) for size in (44, 28, 22))
-    notes = [line for note in taste.notes for line in wrap(note, _LONGEST)]
-    if taste.parts:
-        notes.append("Vertical line: the share in the plain sound.")
+    notes = [line for note in taste.describe()[len(taste.parts) :] for line in wrap(note, _LONGEST)]
+    notes.append("Vertical line: the share in the plain sound.")
     top = _MARGIN + 130
     image = Image.new("RGB", (_WIDTH, top + _ROW * len(taste.parts) + _LINE * len(notes) + _MARGIN + 20), _PAPER)
     draw = ImageDraw.Draw(image)

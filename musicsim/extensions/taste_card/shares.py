@@ -5,9 +5,8 @@ in that part, divided by its mean over the library (:func:`musicsim.explorer.sur
 option c with probability proportional to exp(-psi . cost_c). A part's share is psi_g / sum(psi). The sum measures how
 decided the listener is, so it is estimated, too.
 
-The estimate minimizes a convex function over psi >= 0: the negative log likelihood plus |psi|^2 / (2 * 20^2). This
-normal prior makes the minimum unique and finite even if the answers never contradict a part. It is weak: 20 would mean
-that the listener is 90% sure of differences as small as a tenth of the mean distance.
+The estimate minimizes a convex function over psi >= 0: the negative log likelihood plus |psi|^2 / (2 * 20^2). With this
+weak normal prior, the minimum is unique and finite even if the answers never contradict a part.
 
 A band contains all shares that a likelihood ratio test does not reject at the 5% level (profile likelihood). The other
 parts' psi may be negative in this test, because the test would be too strict or too lax if true shares are near 0. The
@@ -24,7 +23,6 @@ from musicsim._arrays import BoolArray, Float64Array
 from musicsim.blas import one_blas_thread
 
 _PRIOR_SD = 20.0
-_LEVEL = 0.95
 _MAX_STEPS, _TOLERANCE = 100, 1e-10  # of Newton's method; the tolerance is the decrease of the loss
 _PRECISION = 1e-4  # of the ends of a band
 
@@ -45,12 +43,9 @@ class Choices:
         """`differences` has an array for each answer, (n_others, n_parts); positive: the chosen option costs less."""
         self._D = np.zeros((len(differences), max(map(len, differences)), differences[0].shape[1]))
         self._is_none = np.ones(self._D.shape[:2], dtype=np.bool_)  # True if an answer has fewer options
-        self.n_parts = self._D.shape[2]
+        self.n_answers, _, self.n_parts = self._D.shape
         for row, given in enumerate(differences):
             self._D[row, : len(given)], self._is_none[row, : len(given)] = given, False
-
-    def __len__(self) -> int:
-        return len(self._D)
 
     def are_predicted(self, psi: Float64Array) -> BoolArray:
         """Return True for each answer whose chosen option costs less than all others, (n,)."""
@@ -59,7 +54,7 @@ class Choices:
     def loss(self, psi: Float64Array) -> tuple[float, Float64Array, Float64Array]:
         """Return the function to minimize, its gradient (p,) and its Hessian (p, p)."""
         utilities = np.where(self._is_none, -np.inf, -(self._D @ psi))
-        top = np.maximum(utilities.max(axis=1, initial=0.0), 0.0)
+        top = utilities.max(axis=1, initial=0.0)  # the chosen option has utility 0
         odds = np.exp(utilities - top[:, None])
         total = odds.sum(axis=1) + np.exp(-top)
         p = odds / total[:, None]
@@ -99,7 +94,7 @@ class Fit:
 
         total, n_parts = self.psi.sum(), len(self._units)
         shares = self.psi / total if total > 0 else np.full(n_parts, 1 / n_parts)
-        critical = float(f.ppf(_LEVEL, 1, max(len(self._choices) - n_parts, 1)))
+        critical = float(f.ppf(0.95, 1, max(self._choices.n_answers - n_parts, 1)))
         with one_blas_thread():  # the matrices are small
             return [self._band(part, share, critical / 2) for part, share in enumerate(shares.tolist())]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from musicsim.wording import capitalize, count
 MIN_ANSWERS = 30
 _FOLDS = 10
 _UNDECIDED = 1e-6  # sum of psi below which no part predicts the answers
-_PLAIN_SUM = 3.0  # sum of psi before there are answers; about that of `softness` in the core's questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +65,25 @@ class Taste:
         """Number of further answers before bands are computed."""
         return max(0, MIN_ANSWERS - self.n_answers)
 
-    @property
-    def notes(self) -> list[str]:
-        """Sentences about the answers as a whole."""
+    def describe(self) -> list[str]:
+        """Describe the parts, one sentence each, and then the answers as a whole."""
         if self.n_needed:
             return [f"{capitalize(count(self.n_needed, 'more answer'))} needed: {self.n_answers} of {MIN_ANSWERS}."]
-        lines = [] if self.parts else ["The answers follow none of the parts so far."]
+        lines = [f"{capitalize(part.name)}: {part.amount} of the distance; {part.verdict}." for part in self.parts]
+        lines = lines or ["The answers follow none of the parts so far."]
         if self.consistency.share is not None:
             lines.append(f"Repeated questions got the same answer in {_percent(self.consistency)}.")
         others = f"Sound alone predicts {self.predicted_by_sound.share:.0%}, and guessing {self.predicted.chance:.0%}"
         return [*lines, f"Held-out answers are predicted in {_percent(self.predicted)}; {others}."]
 
-    def describe(self) -> list[str]:
-        """Describe the parts and the answers, one sentence each."""
-        lines = [f"{capitalize(part.name)}: {part.amount} of the distance; {part.verdict}." for part in self.parts]
-        return [*lines, *self.notes]
-
 
 def find_listener(listeners: Sequence[str], chosen: str | None) -> str:
     """Return the listener whose answers to use. Raises NotFoundError if there are none, or if several can be meant."""
     found = [listener for listener in listeners if chosen in (None, listener)]
-    if len(found) == 1:
-        return found[0]
-    if not listeners:
-        raise NotFoundError("there are no answers yet: answer questions in Compare first.")
-    raise NotFoundError(f"--listener must be one of those who have answered: {', '.join(listeners)}.")
+    if len(found) != 1:
+        known = ", ".join(listeners) or "none so far; answer questions in Compare first"
+        raise NotFoundError(f"--listener must be one of those who have answered ({known}).")
+    return found[0]
 
 
 def estimate_taste(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Taste:
@@ -108,12 +102,11 @@ def estimate_taste(snapshot: Snapshot, answers: Sequence[Judgment], listener: st
     number = {key: n for n, key in enumerate(dict.fromkeys(keys))}
     differences = [one for _, one in used]
     choices = Choices(differences)
+    held_out = predict_held_out(differences, np.array([number[key] for key in keys]))
     predicted, by_sound = (
         measure_rate((right, 1 / (1 + len(one))) for right, one in zip(is_right.tolist(), differences, strict=True))
-        for is_right in (
-            predict_held_out(differences, np.array([number[key] for key in keys])), choices.are_predicted(parts.plain)
-        )
-    )  # fmt: skip
+        for is_right in (held_out, choices.are_predicted(parts.plain))
+    )
     fit = Fit(choices)
     bands = zip(parts.names, parts.plain.tolist(), fit.bands if fit.psi.sum() > _UNDECIDED else (), strict=False)
     return Taste(listener, len(used), tuple(PartOfTaste(*one) for one in bands), consistency, predicted, by_sound)
@@ -124,24 +117,21 @@ def predict_held_out(differences: Sequence[Float64Array], groups: Int64Array, ra
     fold_of = np.random.default_rng(random_state).permutation(groups.max() + 1)[groups] % _FOLDS
     is_right = np.zeros(len(differences), dtype=np.bool_)
     for fold in range(_FOLDS):
-        held, others = (
-            [one for one, at in zip(differences, fold_of, strict=True) if (at == fold) == is_held]
-            for is_held in (True, False)
-        )
-        if held and others:
-            is_right[fold_of == fold] = Choices(held).are_predicted(Fit(Choices(others)).psi)
+        held = fold_of == fold
+        if held.any() and not held.all():
+            psi = Fit(Choices([*compress(differences, ~held)])).psi
+            is_right[held] = Choices([*compress(differences, held)]).are_predicted(psi)
     return is_right
 
 
 def rate_questions(snapshot: Snapshot, answers: Sequence[Judgment], form: str, song_ids: Int64Array) -> Float64Array:
     """Return by how much an answer to each question would reduce the variance of the widest band, (n_questions,).
 
-    `answers` are those of one listener. The variance of a share is that of the delta method, and the expected
-    information of a question is that of its options under the best estimate (c-optimal design).
+    `answers` are those of one listener; the variance is that of the delta method at the estimate (c-optimal design).
     """
     parts = Parts(snapshot)
     given = [differences for differences in parts.differences(answers) if differences is not None]
-    psi, widest, hessian = parts.plain * _PLAIN_SUM, 0, np.eye(len(parts.names))
+    psi, widest, hessian = 3 * parts.plain, 0, np.eye(len(parts.names))  # before there are enough answers
     if len(given) >= MIN_ANSWERS:
         fit = Fit(Choices(given))
         widest = int(np.argmax([band.high - band.low for band in fit.bands]))
@@ -152,21 +142,19 @@ def rate_questions(snapshot: Snapshot, answers: Sequence[Judgment], form: str, s
 
 
 def reduce_variance(options: Float64Array, psi: Float64Array, hessian: Float64Array, part: int) -> Float64Array:
-    """Return the decrease in variance of the share of a part, (n_questions,); 0 for questions with unknown costs.
+    """Return the decrease in variance of the share of a part, (n_questions,); 0 for unknown costs (NaN).
 
     `options` (n_questions, n_options, n_parts) are costs, and `hessian` is that of the loss at `psi`.
     """
+    from scipy.special import softmax
+
+    options = np.where(np.isfinite(options).all(axis=(1, 2), keepdims=True), options, 0.0)
     slope = (np.eye(len(psi))[part] - psi[part] / psi.sum()) / psi.sum()
-    utilities = -options @ psi
-    p = np.exp(utilities - utilities.max(axis=1, keepdims=True))
-    p /= p.sum(axis=1, keepdims=True)
+    p = softmax(-options @ psi, axis=1)
     centered = options - np.einsum("qo,qog->qg", p, options)[:, None, :]
     information = np.einsum("qo,qog,qoh->qgh", p, centered, centered)
-    known = np.isfinite(information).all(axis=(1, 2))
-    decrease = np.zeros(len(options))
-    after = np.linalg.solve(hessian + information[known], np.broadcast_to(slope[:, None], (known.sum(), len(psi), 1)))
-    decrease[known] = slope @ np.linalg.solve(hessian, slope) - after[:, :, 0] @ slope
-    return decrease
+    after: Float64Array = np.linalg.solve(hessian + information, slope[:, None])[..., 0] @ slope
+    return slope @ np.linalg.solve(hessian, slope) - after
 
 
 def _percent(rate: Rate) -> str:
