@@ -931,6 +931,30 @@ def _blind_radio(rows: list[Row]) -> Lines:
         yield none.get(row["listener"], row["listener"]), *songs, *(f"{share:.1%}" for share in shares)
 
 
+@_table("taste_bands")
+def _taste_bands(rows: list[Row]) -> Lines:
+    yield (
+        "",
+        "answers",
+        "coverage (± standard error)",
+        "lowest",
+        "mean width",
+        "coverage, undecided",
+        "width, undecided",
+    )
+    for row in rows:
+        name, n = next((words, row[words]) for words in row if words.endswith(("answers", "answers per set")))
+        words = row.get("survey") or row.get("method") or name.partition(":")[0]
+        words = f"{words}: agreement" if "survey" in row else words
+        coverage = row.get("coverage", row.get("agreement"))
+        if "widest band" in row:
+            widths = (_share(row[f"widest band{questions}"]) for questions in ("", ", random questions"))
+            words += " (widest band {}; with random questions {})".format(*widths)
+        names = ("lowest", "mean width", "coverage, undecided", "mean width, undecided")
+        figures = (_share(row[one], 3) if one in row else "" for one in names)
+        yield words, f"{n:,}", f"{_share(coverage, 3)} ± {_share(row['standard error'], 3)}", *figures
+
+
 @_table("listening_test")
 def _listening_test(rows: list[Row]) -> Lines:
     yield (

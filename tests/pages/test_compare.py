@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.questions import AnswerSummary, Question, Rate
+from musicsim.explorer.survey.questions import AnswerSummary, Criterion, Question, Rate
 from musicsim.library.db import schema
 from musicsim.library.importing.answers import export_answers
 from musicsim.library.stores.judgments import Judgment
@@ -53,7 +53,7 @@ class Survey:
 
     def __call__(
         self, snapshot: Snapshot, answers: Sequence[Judgment], *, listener: str, form: str, n_songs: int,
-        rng: np.random.Generator,
+        criterion: Criterion | None, rng: np.random.Generator,
     ) -> Question:  # fmt: skip
         self.told.append(list(answers))
         known = {a.song_ids for a in answers if (a.listener, a.kind) == (listener, form)}

@@ -12,7 +12,7 @@ answers after 40, 80 and 150 questions. With random questions, it predicts 0.70,
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -32,6 +32,10 @@ _N_SONGS = (3, 4)
 _N_POOL = 1_000  # number of songs that questions are drawn from
 _N_CANDIDATES = 300
 _MAX_COMPARISONS = 500
+
+Criterion = Callable[[Snapshot, Sequence[Judgment], str, Int64Array], Float64Array]
+"""A function of the listener's answers, the form and song ids (n_questions, n_songs) that returns the value of asking
+each question, (n_questions,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +78,12 @@ def next_question(
     listener: str,
     form: str = "odd",
     n_songs: int = 3,
+    criterion: Criterion | None = None,
     rng: np.random.Generator,
 ) -> Question:
     """Return the next question; the module docstring describes the selection.
 
+    If `criterion` is given, its values replace the information of questions.
     `snapshot` uses the model to train, and `answers` come from all listeners, oldest first. A question is not asked
     twice, except for intended repetitions or if nearly all questions have been answered. `form` is "odd" or "like";
     `n_songs` is 3 or 4, including the reference song of "like". Raises ModelError if too few songs can be compared.
@@ -104,11 +110,15 @@ def next_question(
         return question
     places = _candidates(len(pool), n_songs, rng)
     if kind != "random":
-        apart = pairs_apart(vectors, places)
-        scale = softness(apart)
-        gaps, of_answer = _gaps(snapshot, [a for a in answers if a.listener == name])
-        tastes = sample_tastes(gaps / scale, of_answer, rng)
-        values = information(apart, n_songs, form, tastes, scale)
+        mine = [a for a in answers if a.listener == name]
+        if criterion is not None:
+            values = criterion(snapshot, mine, form, snapshot.row_ids[pool[places]])
+        else:
+            apart = pairs_apart(vectors, places)
+            scale = softness(apart)
+            gaps, of_answer = _gaps(snapshot, mine)
+            tastes = sample_tastes(gaps / scale, of_answer, rng)
+            values = information(apart, n_songs, form, tastes, scale)
         places = places[np.argsort(-values / (1 + history.count_of(pool)[places].mean(axis=1)), kind="stable")]
     for rows in pool[places]:
         if question_key(form, rows.tolist()) not in history.keys:

@@ -14,7 +14,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.questions import Question, is_predicted, next_question
+from musicsim.explorer.survey.questions import Criterion, Question, is_predicted, next_question
 from musicsim.library import Library
 from musicsim.library.stores.judgments import FORMS, Judgment
 from musicsim.ui.base import openers
@@ -48,6 +48,7 @@ FORM: Key[str] = Key("compare_form", lambda: FORMS[0], "kind of question, one of
 N_SONGS: Key[int] = Key("compare_n_songs", lambda: 3, "number of songs in a question")
 LISTENER: Key[str | None] = Key("compare_listener", lambda: None, "name of the person who answers")
 SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "True if song names are shown before the answer")
+CRITERION: Key[Criterion | None] = Key("compare_criterion", lambda: None, "the value of a question; None: information")
 _PENDING: Key[Pending | None] = Key("compare_asked", lambda: None, "the pending question")
 _PUT_OFF: Key[list[Pending]] = Key("compare_put_off", list, "questions that were pending when an answer was undone")
 _AHEAD: Key[tuple[tuple[Any, ...], "Future[Question]"] | None] = Key(
@@ -93,7 +94,8 @@ def _is_valid(pending: Pending, snapshot: Snapshot, listener: str) -> bool:
 
 
 def _state(snapshot: Snapshot, listener: str) -> tuple[Any, ...]:
-    return snapshot.library.folder, snapshot.revision, snapshot.model_id, listener, FORM.get(), N_SONGS.get()
+    chosen = listener, FORM.get(), N_SONGS.get(), CRITERION.get()
+    return snapshot.library.folder, snapshot.revision, snapshot.model_id, *chosen
 
 
 def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
@@ -115,7 +117,7 @@ def _question_after(
     ]
     return partial(
         next_question, snapshot, [*answers, *unanswered], listener=listener, form=FORM.get(), n_songs=N_SONGS.get(),
-        rng=np.random.default_rng([_SEED.get(), TURN.get()]),
+        criterion=CRITERION.get(), rng=np.random.default_rng([_SEED.get(), TURN.get()]),
     )  # fmt: skip
 
 

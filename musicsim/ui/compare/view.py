@@ -5,6 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from musicsim.errors import MusicsimError
+from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
@@ -47,6 +48,9 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
     else:
         st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
     show_survey(library, answers, listener, on_train)
+    # function(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None, in the fragment of the question
+    for draw_below in load_hooks("below_answers") if listener and not is_public() else []:
+        draw_below(snapshot, answers, listener)
 
 
 def _choose_settings(library: Library) -> str:
