@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 import musicsim
 from musicsim.errors import LibraryError
+from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.pooling.disclosure import COUNTS, FAMILIES, N_FOLDS, SHARES
 
 MAX_BYTES = 64 << 10
 NAME = r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}"
 """Public names of models."""
-MEASURES = ("auc", "map", "mrr", "precision")
 
 _Hash = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 _Number = Annotated[float, Field(ge=-1e3, le=1e3, allow_inf_nan=False)]
@@ -66,14 +66,14 @@ class Contribution(_Part):
     ground_truth: Literal[tuple(KINDS)]  # type: ignore[valid-type]
     models: tuple[ModelId, ModelId]
     library: Counts
-    differences: dict[Literal[MEASURES], Difference]  # type: ignore[valid-type]
+    differences: dict[Literal[tuple(RANKED)], Difference]  # type: ignore[valid-type]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.models[0] == self.models[1]:
             raise ValueError("both models are the same")
-        if set(self.differences) != set(MEASURES):
-            raise ValueError(f"differences must have {', '.join(MEASURES)}")
+        if set(self.differences) != set(RANKED):
+            raise ValueError(f"differences must have {', '.join(RANKED)}")
         return self
 
     @property

@@ -12,6 +12,7 @@ from math import ceil, floor, log10, sqrt
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.library.stores.genres import genre_key
@@ -19,6 +20,7 @@ from musicsim.library.stores.genres import genre_key
 MIN_SONGS, MIN_ARTISTS = 20, 5
 """Smallest number of songs, and of their artists, in a cell."""
 N_FOLDS = 5
+_MIN_ERROR = 1e-3  # two models with equal scores in a small library would otherwise seem to be known exactly
 EDGES = tuple(m * 10**e for e in range(7) for m in (1, 2, 5))
 SHARES = ("under 10%", "10% to 24%", "25% to 49%", "50% to 74%", "75% or more")
 _SHARE_EDGES = (0.1, 0.25, 0.5, 0.75)
@@ -74,11 +76,11 @@ def find_cells(artists: Sequence[str]) -> list[Int64Array]:
     return cells
 
 
-def estimate(differences: Float64Array, artists: Sequence[str]) -> Estimate:
+def estimate(differences: Float64Array, artists: npt.ArrayLike) -> Estimate:
     """Estimate a mean over queries whose artists, not songs, are independent.
 
-    The standard error is that of a ratio estimate with artists as clusters. The interval has one degree of freedom less
-    than there are artists.
+    The standard error is that of a ratio estimate with artists as clusters, and at least 0.001. The interval has one
+    degree of freedom less than there are artists.
     """
     from scipy.stats import t
 
@@ -86,29 +88,25 @@ def estimate(differences: Float64Array, artists: Sequence[str]) -> Estimate:
     codes = np.unique(np.asarray(artists), return_inverse=True)[1]
     sums = np.bincount(codes, weights=differences - mean)
     n = len(sums)
-    error = sqrt(n / (n - 1) * float(sums @ sums)) / len(differences)
+    error = max(_MIN_ERROR, sqrt(n / (n - 1) * float(sums @ sums)) / len(differences))
     return Estimate(mean, error, float(t.ppf(0.975, n - 1)) * error)
 
 
 def step_of(error: float) -> tuple[float, int]:
-    """Return the rounding step of a mean, and its decimals: the largest of 1, 2, 5 × 10^-d up to half of the error.
-
-    Rounding then adds at most 1/48 to the variance of the mean. The step is at least 0.0001.
-    """
-    exponent = max(-4, min(-1, floor(log10(max(error / 2, 1e-9)))))
-    digit = max((m for m in (1, 2, 5) if m * 10.0**exponent <= error / 2), default=1)
-    return digit * 10.0**exponent, -exponent
+    """Return the largest of 1, 2 or 5 × 10^-d up to `error`, and its number of decimals."""
+    exponent = floor(log10(error) + 1e-9)
+    digit = max(m for m in (1, 2, 5) if m == 1 or m * 10.0**exponent <= error * (1 + 1e-9))
+    return digit * 10.0**exponent, max(0, -exponent)
 
 
-def round_mean(value: float, error: float) -> float:
-    """Round a mean, or an end of its interval, to the step that its standard error allows."""
+def round_to(value: float, error: float) -> float:
+    """Round a number to a multiple of the step that belongs to an error."""
     step, decimals = step_of(error)
     return round(round(value / step) * step, decimals) + 0.0  # + 0.0 avoids -0.0
 
 
 def round_error(error: float) -> float:
-    """Round a standard error up to two digits; at least 0.0002."""
-    error = max(error, 2e-4)
+    """Round a standard error up to two digits."""
     decimals = 1 - floor(log10(error))
     return round(ceil(round(error * 10**decimals, 6)) / 10**decimals, decimals)
 

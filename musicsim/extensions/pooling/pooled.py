@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim.errors import LibraryError
-from musicsim.extensions.pooling.contribution import MEASURES, Contribution, read_contribution
+from musicsim.explorer.learning.verdict import RANKED
+from musicsim.extensions.pooling.contribution import Contribution, read_contribution
 from musicsim.extensions.pooling.disclosure import SHARES
 from musicsim.extensions.pooling.random_effects import Combined, combine_effects
 
@@ -67,7 +68,7 @@ def pool_contributions(contributions: Sequence[Contribution], family: str = "") 
             has_much = [one.library.shares.get(family) in SHARES[2:] for one in members]
             for words, is_much in ((f"25% or more {family}", True), (f"less than 25% {family}", False)):
                 parts[words] = [one for one, own in zip(members, has_much, strict=True) if own == is_much]
-        rows = [_row(measure, words, part) for measure in MEASURES for words, part in parts.items() if part]
+        rows = [_row(measure, words, part) for measure in RANKED for words, part in parts.items() if part]
         versions = sorted({f"{one.musicsim.version} ({one.musicsim.code})" for one in members})
         tables.append(PooledTable(truth, (ids[0], ids[1]), (ids[2], ids[3]), versions, rows))
     return tables

@@ -1,9 +1,10 @@
 """Random-effects meta-analysis: REML, with the intervals of Hartung, Knapp, Sidik and Jonkman.
 
 Library i measures ``y_i ~ N(theta_i, v_i)``, and libraries differ: ``theta_i ~ N(mu, tau^2)``. `tau` is estimated by
-restricted maximum likelihood (Viechtbauer, J. Educ. Behav. Stat. 30, 2005). The interval of `mu` is that of IntHout,
-Ioannidis and Borm (BMC Med. Res. Methodol. 14:25, 2014). Prediction intervals follow Higgins, Thompson and
-Spiegelhalter (J. R. Stat. Soc. A 172, 2009, equation 12).
+restricted maximum likelihood (Viechtbauer, J. Educ. Behav. Stat. 30, 2005). The interval of `mu` has the modification
+of Röver, Knapp and Friede (BMC Med. Res. Methodol. 15:99, 2015): it is never narrower than without the correction of
+Hartung and Knapp. Prediction intervals follow Higgins, Thompson and Spiegelhalter (J. R. Stat. Soc. A 172, 2009,
+equation 12).
 """
 
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def combine_effects(effects: npt.ArrayLike, errors: npt.ArrayLike, *, level: flo
     tau2 = estimate_tau2(y, v)
     w = 1 / (v + tau2)
     mean = float(w @ y / w.sum())
-    error = sqrt(float(w @ (y - mean) ** 2) / (n - 1) / float(w.sum()))
+    error = sqrt(max(1.0, float(w @ (y - mean) ** 2) / (n - 1)) / float(w.sum()))
     half = float(t.ppf(tail, n - 1)) * error
     fixed = 1 / v
     typical = (n - 1) * fixed.sum() / (fixed.sum() ** 2 - (fixed**2).sum())  # typical sampling variance
