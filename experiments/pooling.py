@@ -39,15 +39,15 @@ from musicsim.extensions.pooling.measuring import round_difference
 from musicsim.extensions.pooling.random_effects import Combined, combine_effects
 from musicsim.relevance import Relevance
 
-SETS: dict[str, Callable[..., Collection]] = {"spotify_msd": load_spotify, "gtzan": load_gtzan, "lastfm": load_lastfm}
+SETS: dict[str, Callable[..., Collection]] = {"gtzan": load_gtzan, "lastfm": load_lastfm, "spotify_msd": load_spotify}
 N_LIBRARIES = 40
 SIZES = (5, 10, 40)
 TAUS = (0.0, 0.01, 0.03)
 MEAN, MIN_ERROR, MAX_ERROR, N_ARTISTS = 0.04, 0.005, 0.04, 30
 N_CUTS = {False: 500, True: 2000}
-N_DRAWN = {False: 6_000, True: 40_000}  # number of drawn libraries
-N_SIMULATED = {False: 4000, True: 20_000}
-N_REMOVED = {False: 300, True: 2000}
+N_DRAWN = {False: 4_000, True: 40_000}  # number of drawn libraries
+N_SIMULATED = {False: 2000, True: 20_000}
+N_REMOVED = {False: 200, True: 2000}
 SONGS = (50, 200, 1000)
 """Sizes of the libraries from which a song is removed."""
 N_CLUSTERS, SHARE = 8, 0.7
