@@ -143,5 +143,5 @@ REPRESENTATIONS = {
     EAR: Representation(
         "a learned ear", EarEncoder, _standardize, Weights(_fit_scale, (2, "f")), needs_data=True, is_network=True,
         describe=_describe,
-    )  # fmt: skip
-}
+    )
+}  # fmt: skip

@@ -1,6 +1,5 @@
 """The option ``--contribute`` of ``musicsim evaluate``, and the command ``musicsim pool``."""
 
-import math
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -20,16 +19,11 @@ from musicsim.extensions.pooling.pooled import PooledTable, pool_contributions, 
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.wording import count
 
-_File = Annotated[
-    Path | None,
-    typer.Option(
-        help="With --against: write the difference to this file for `musicsim pool`, without names, and print it.",
-        metavar="FILE",
-    ),
-]
-_Name = Annotated[
-    str, typer.Option("--as", help="With --contribute: public name of the model, such as MERT-v1-95M.", metavar="NAME")
-]
+_FILE_HELP = "With --against: write the difference to a file for `musicsim pool`, without names, and print the file."
+_NAME_HELP = "With --contribute: public name of the model, such as MERT-v1-95M."
+_BY_HELP = f"Also group the libraries by their share of {', '.join(FAMILIES)}."
+_File = Annotated[Path | None, typer.Option(help=_FILE_HELP, metavar="FILE")]
+_Name = Annotated[str, typer.Option("--as", help=_NAME_HELP, metavar="NAME")]
 
 
 @add_options
@@ -41,32 +35,26 @@ def evaluate_options(
             raise typer.BadParameter("needs --contribute FILE.", param_hint="--as")
         command(**values)
         return
-    kind, against = values["by"], values.get("against")
-    if against is None:
+    if values.get("against") is None:
         raise typer.BadParameter("needs --against MODEL.", param_hint="--contribute")
-    if kind is not None and kind not in KINDS:
-        raise typer.BadParameter(f"{kind!r} must be one of {', '.join(KINDS)}.", param_hint="--by")
     if any(values.get(name) for name in ("model", "split", "search", "lists")):
         raise typer.BadParameter("can be combined only with --against, --as and --by.", param_hint="--contribute")
     with open_library(values["library"]) as library, progress_bar() as progress:
-        covered = find_coverage(library, library.models.all(), kind)
-        contribution = measure(library, against, covered.kind, public_name, progress)
-    data = contribution.text.encode("ascii")
+        covered = find_coverage(library, library.models.all(), values["by"])
+        text = measure(library, values["against"], covered.kind, public_name, progress).text
     target = contribute.expanduser().absolute()
     with atomic_path(target) as temporary:
-        temporary.write_bytes(data)
+        temporary.write_bytes(text.encode("ascii"))
     if values["as_json"]:
-        emit({"file": str(target), "bytes": len(data), "text": contribution.text})
+        emit({"file": str(target), "bytes": len(text), "text": text})
         return
-    typer.echo(contribution.text, nl=False)
-    typer.echo(plain(f"These are all {len(data):,} bytes of {target}. musicsim does not send them anywhere."))
+    typer.echo(text)
+    typer.echo(plain(f"These are all {len(text):,} bytes of {target}. musicsim does not send them anywhere."))
 
 
 def pool(
     files: Annotated[list[Path], typer.Argument(help="Contributions of libraries.", metavar="FILE...")],
-    by: Annotated[
-        str | None, typer.Option(help=f"Also group libraries by their share of {', '.join(FAMILIES)}.", metavar="GENRE")
-    ] = None,
+    by: Annotated[str | None, typer.Option(help=_BY_HELP, metavar="GENRE")] = None,
     as_json: JsonOption = False,
 ) -> None:
     if by is not None and by not in FAMILIES:
@@ -84,24 +72,19 @@ def pool(
 
 def _show_table(table: PooledTable) -> None:
     first, second = table.models
-    names = ("measure", "libraries", "difference", "tau", "I²", "next library", "behind")
-    columns = [Column(name, overflow="fold") for name in names]
-    rows = [
-        (
-            ", ".join(filter(None, (MEASURES[row.measure], row.subgroup))), row.combined.n,
-            format_figure(Figure(row.combined.mean, row.combined.low, row.combined.high)),
-            *(_format(value) for value in (row.combined.tau, row.combined.i2)),
-            _format(row.combined.predicted_low, row.combined.predicted_high), row.n_behind,
-        )
-        for row in table.rows
-    ]  # fmt: skip
+    rows = []
+    for row in table.rows:
+        found = row.combined
+        name = ", ".join(filter(None, (MEASURES[row.measure], row.subgroup)))
+        mean = format_figure(Figure(found.mean, found.low, found.high))
+        spread = (f"{found.tau:.3f}", f"{found.i2:.0%}") if found.n > 1 else ("-", "-")
+        next_one = f"{found.predicted_low:.3f} to {found.predicted_high:.3f}" if found.n > 2 else "-"
+        rows.append((name, found.n, mean, *spread, next_one, row.n_behind))
     caption = (
         f"Ground truth: {KINDS[table.ground_truth].words}. Difference: {second} minus {first}, with the 95% interval "
         "of a random-effects model (REML, Hartung-Knapp). Next library: 95% prediction interval. Behind: libraries in "
         f"which {second} is behind. {count(len(table.versions), 'version')} of musicsim: {', '.join(table.versions)}."
     )
+    names = ("measure", "libraries", "difference", "tau", "I²", "next library", "behind")
+    columns = [Column(name, overflow="fold") for name in names]
     show(columns, rows, title=f"{second} vs. {first}", caption=caption)
-
-
-def _format(*values: float) -> str:
-    return "-" if any(map(math.isnan, values)) else " to ".join(f"{value:.3f}" for value in values)

@@ -53,26 +53,22 @@ def bin_shares(genres: Sequence[str | None]) -> dict[str, str]:
 
 
 def hash_names(names: Sequence[str]) -> Int64Array:
-    """Return a hash from 0 to 2**62 per name, for an order and for folds that other names do not change."""
-    distinct, codes = np.unique(np.asarray(names), return_inverse=True)
-    digests = (blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in distinct)
-    hashes = np.fromiter((int.from_bytes(digest) >> 2 for digest in digests), np.int64, len(distinct))
-    return hashes[codes]
+    """Return a hash below 2**62 per name, for an order and for folds that other names do not change."""
+    digests = {name: blake2b(name.encode("utf-8", "replace"), digest_size=8).digest() for name in set(names)}
+    return np.array([int.from_bytes(digests[name]) >> 2 for name in names], dtype=np.int64)
 
 
 def find_cells(artists: Sequence[str]) -> list[Int64Array]:
-    """Return the rows of each fold of artists. Folds that are too small are joined with the next, or all into one."""
-    fold = hash_names(artists) % N_FOLDS
-    names = np.asarray(artists)
-    cells: list[Int64Array] = []
-    rest = np.empty(0, dtype=np.int64)
+    """Return the rows of each fold of artists. A fold that is too small is joined with a neighbor."""
+    fold, names = hash_names(artists) % N_FOLDS, np.asarray(artists)
+    cells = [np.empty(0, dtype=np.int64)]
     for number in range(N_FOLDS):
-        rest = np.concatenate([rest, np.flatnonzero(fold == number)])
-        if len(rest) >= MIN_SONGS and len(np.unique(names[rest])) >= MIN_ARTISTS:
-            cells.append(np.sort(rest))
-            rest = rest[:0]
-    if len(rest) and cells:
-        cells[-1] = np.sort(np.concatenate([cells[-1], rest]))
+        cells[-1] = np.union1d(cells[-1], np.flatnonzero(fold == number))
+        if len(cells[-1]) >= MIN_SONGS and len(np.unique(names[cells[-1]])) >= MIN_ARTISTS:
+            cells.append(cells[0][:0])
+    rest = cells.pop()
+    if cells:
+        cells[-1] = np.union1d(cells[-1], rest)
     return cells
 
 
@@ -114,13 +110,10 @@ def round_error(error: float) -> float:
 def differences_of(
     before: Mapping[str, Float64Array], after: Mapping[str, Float64Array], artists: Sequence[str]
 ) -> dict[str, tuple[Estimate, list[Estimate]]]:
-    """Return the difference of each measure over all queries, and in each cell. Without a large cell, return {}."""
-    cells = find_cells(artists)
-    if not cells:
-        return {}
-    names = np.asarray(artists)
+    """Return the difference of each measure over all queries, and in each cell; {} if there are no cells."""
+    cells, names = find_cells(artists), np.asarray(artists)
     found = {}
-    for measure, scores in before.items():
-        difference = after[measure] - scores
-        found[measure] = estimate(difference, artists), [estimate(difference[rows], names[rows]) for rows in cells]
+    for measure in before if cells else ():
+        difference = after[measure] - before[measure]
+        found[measure] = estimate(difference, names), [estimate(difference[rows], names[rows]) for rows in cells]
     return found

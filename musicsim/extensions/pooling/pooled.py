@@ -4,13 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from musicsim.errors import LibraryError
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.extensions.pooling.contribution import Contribution, read_contribution
 from musicsim.extensions.pooling.disclosure import SHARES
 from musicsim.extensions.pooling.random_effects import Combined, combine_effects
-
-MAX_FILES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +22,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class PooledTable:
-    """Contributions with the same ground truth and models."""
+    """Contributions with the same ground truth, models and hashes of models."""
 
     ground_truth: str
     models: tuple[str, str]  # the rows tell how far the second is ahead of the first
-    hashes: tuple[str, str]
-    versions: list[str]  # of musicsim, with the hash of its code
+    versions: list[str]  # of musicsim, with its commit
     rows: list[Row]
 
 
@@ -39,17 +35,15 @@ def read_files(paths: Iterable[Path]) -> tuple[list[Contribution], list[str]]:
 
     The contributions are sorted by their hashes, so the order of the files has no effect.
     """
-    by_digest: dict[str, tuple[Contribution, Path]] = {}
+    found: dict[str, tuple[Contribution, Path]] = {}
     repeated = []
-    for number, path in enumerate(paths):
-        if number == MAX_FILES:
-            raise LibraryError(f"there are more than {MAX_FILES:,} files. Combine fewer of them.")
+    for path in paths:
         one = read_contribution(path)
-        if one.digest in by_digest:
-            repeated.append(f"{path} repeats {by_digest[one.digest][1]}, and counts once.")
+        if one.identity in found:
+            repeated.append(f"{path} repeats {found[one.identity][1]}, and counts once.")
         else:
-            by_digest[one.digest] = one, path
-    return [by_digest[digest][0] for digest in sorted(by_digest)], repeated
+            found[one.identity] = one, path
+    return [found[identity][0] for identity in sorted(found)], repeated
 
 
 def pool_contributions(contributions: Sequence[Contribution], family: str = "") -> list[PooledTable]:
@@ -62,15 +56,15 @@ def pool_contributions(contributions: Sequence[Contribution], family: str = "") 
         a, b = one.models
         groups.setdefault((one.ground_truth, a.name, b.name, a.hash, b.hash), []).append(one)
     tables = []
-    for (truth, *ids), members in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+    for (truth, first, second, *_), members in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         parts = {"": members}
         if family:
             has_much = [one.library.shares.get(family) in SHARES[2:] for one in members]
             for words, is_much in ((f"25% or more {family}", True), (f"less than 25% {family}", False)):
                 parts[words] = [one for one, own in zip(members, has_much, strict=True) if own == is_much]
         rows = [_row(measure, words, part) for measure in RANKED for words, part in parts.items() if part]
-        versions = sorted({f"{one.musicsim.version} ({one.musicsim.code})" for one in members})
-        tables.append(PooledTable(truth, (ids[0], ids[1]), (ids[2], ids[3]), versions, rows))
+        versions = sorted({f"{one.musicsim} ({one.commit or 'unknown'})" for one in members})
+        tables.append(PooledTable(truth, (first, second), versions, rows))
     return tables
 
 

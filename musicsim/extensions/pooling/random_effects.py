@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array
 
-_N_GRID = 100  # number of values of tau^2 around which the likelihood is searched for its maximum
-_SMALLEST = 1e-6  # smallest positive value of tau^2 on the grid, as a share of the largest
+_N_GRID, _SMALLEST = 100, 1e-6  # values of tau^2 to try, and the smallest as a share of the largest
 
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """The mean of all libraries, and the spread between them."""
+    """The mean over libraries with its 95% interval, and the spread between libraries."""
 
     n: int  # number of libraries
     mean: float
@@ -29,56 +28,36 @@ class Combined:
     high: float
     tau: float  # standard deviation of the true differences; nan for one library
     i2: float  # share of the spread that sampling errors do not explain, from 0 to 1; nan for one library
-    predicted_low: float  # prediction interval for the true difference in another library; nan below three libraries
+    predicted_low: float  # 95% prediction interval for another library's true difference; nan below three libraries
     predicted_high: float
 
 
-def combine_effects(effects: npt.ArrayLike, errors: npt.ArrayLike, *, level: float = 0.95) -> Combined:
-    """Combine effects with their standard errors.
+def combine_effects(effects: npt.ArrayLike, errors: npt.ArrayLike) -> Combined:
+    """Combine finite effects (n,) with their standard errors (n,), which are above 0; n >= 1.
 
-    Parameters
-    ----------
-    effects, errors : array-like of shape (n,), n >= 1; finite, and `errors` are above 0
-    level : float, 0 < level < 1; probability of the intervals
-
-    Raises
-    ------
-    ValueError
-        If an effect is not finite, or an error is not above 0.
-
-    Notes
-    -----
-    A single library has a normal interval. Two libraries have an interval, but it is very wide (one degree of freedom).
+    The interval of a single library is normal. The interval of two libraries has one degree of freedom.
     """
-    from scipy.stats import norm, t
+    from scipy.stats import t
 
-    y, s = np.atleast_1d(np.asarray(effects, np.float64)), np.atleast_1d(np.asarray(errors, np.float64))
-    if y.shape != s.shape or y.ndim != 1 or not len(y):
-        raise ValueError(f"effects has shape {y.shape} and errors has shape {s.shape}; both must be (n,), n >= 1.")
-    if not (np.isfinite(y).all() and np.isfinite(s).all() and (s > 0).all()):
-        raise ValueError("effects must be finite, and errors must be finite and above 0.")
-    n, tail = len(y), (1 + level) / 2
-    if n == 1:
-        half = float(norm.ppf(tail) * s[0])
-        return Combined(1, float(y[0]), float(y[0]) - half, float(y[0]) + half, nan, nan, nan, nan)
-    v = s**2
+    y, v = np.asarray(effects, np.float64), np.asarray(errors, np.float64) ** 2
+    n = len(y)
     tau2 = estimate_tau2(y, v)
     w = 1 / (v + tau2)
     mean = float(w @ y / w.sum())
+    if n == 1:
+        half = 1.959964 * sqrt(v[0])
+        return Combined(1, mean, mean - half, mean + half, nan, nan, nan, nan)
     error = sqrt(max(1.0, float(w @ (y - mean) ** 2) / (n - 1)) / float(w.sum()))
-    half = float(t.ppf(tail, n - 1)) * error
+    half = float(t.ppf(0.975, n - 1)) * error
+    predicted = float(t.ppf(0.975, n - 2)) * sqrt(tau2 + error**2) if n > 2 else nan
     fixed = 1 / v
-    typical = (n - 1) * fixed.sum() / (fixed.sum() ** 2 - (fixed**2).sum())  # typical sampling variance
-    ahead = float(t.ppf(tail, n - 2)) * sqrt(tau2 + error**2) if n > 2 else nan
+    typical = (n - 1) * fixed.sum() / (fixed.sum() ** 2 - fixed @ fixed)  # typical sampling variance
     i2 = tau2 / (tau2 + float(typical))
-    return Combined(n, mean, mean - half, mean + half, sqrt(tau2), i2, mean - ahead, mean + ahead)
+    return Combined(n, mean, mean - half, mean + half, sqrt(tau2), i2, mean - predicted, mean + predicted)
 
 
 def estimate_tau2(y: Float64Array, v: Float64Array) -> float:
-    """Return the variance between libraries that maximizes the restricted likelihood.
-
-    The likelihood may have several maxima. The best point of a grid is therefore refined, and compared with 0.
-    """
+    """Return the variance between libraries with the largest restricted likelihood, among all local maxima."""
     from scipy.optimize import minimize_scalar
 
     largest = float(np.ptp(y)) ** 2  # the likelihood falls beyond the squared range
@@ -86,18 +65,19 @@ def estimate_tau2(y: Float64Array, v: Float64Array) -> float:
         return 0.0
     grid = np.concatenate([[0.0], np.geomspace(_SMALLEST * largest, largest, _N_GRID)])
     best = int(np.argmin(_deviance(grid, y, v)))
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, _N_GRID)]
+    bounds = grid[max(best - 1, 0)], grid[min(best + 1, _N_GRID)]
     found = minimize_scalar(
-        lambda tau2: float(_deviance(np.array([tau2]), y, v)[0]), bounds=(low, high), method="bounded",
-        options={"xatol": 1e-9 * high},
-    )  # fmt: skip
+        lambda tau2: _deviance(np.array([tau2]), y, v)[0],
+        bounds=bounds,
+        method="bounded",
+        options={"xatol": 1e-9 * bounds[1]},
+    )
     return float(found.x) if found.fun < _deviance(grid[:1], y, v)[0] else 0.0
 
 
 def _deviance(tau2: Float64Array, y: Float64Array, v: Float64Array) -> Float64Array:
     """Return minus twice the restricted log likelihood for each `tau2`, without its constant."""
     w = 1 / (v + tau2[:, None])
-    total = w.sum(axis=1)
-    mean = (w @ y) / total
-    spread: Float64Array = -np.log(w).sum(axis=1) + np.log(total) + (w * (y - mean[:, None]) ** 2).sum(axis=1)
+    mean = (w @ y) / w.sum(axis=1)
+    spread: Float64Array = (w * (y - mean[:, None]) ** 2).sum(axis=1) - np.log(w).sum(axis=1) + np.log(w.sum(axis=1))
     return spread

@@ -1,15 +1,15 @@
 """Contributions with given numbers."""
 
 from musicsim.explorer.learning.verdict import RANKED
-from musicsim.extensions.pooling.contribution import Contribution, Counts, Difference, FoldDifference, ModelId, Program
+from musicsim.extensions.pooling.contribution import Contribution, Counts, Difference, Fold, ModelId
 
 
-def make_example(mean, error=0.02, *, classical="", code="0" * 16, other="net"):
+def make_example(mean, error=0.02, *, classical="", commit="0" * 12, other="net"):
     """Return a contribution in which all measures have the same difference."""
-    fold = FoldDifference(mean=mean, low=mean - 0.1, high=mean + 0.1)
+    fold = Fold(mean=mean, low=mean - 0.1, high=mean + 0.1)
     difference = Difference(mean=mean, standard_error=error, folds=(fold,))
     return Contribution(
-        musicsim=Program(version="1.1.0", code=code),
+        commit=commit,
         ground_truth="genre",
         models=(ModelId(name="Sound", hash="a" * 16), ModelId(name=other, hash="b" * 16)),
         library=Counts(

@@ -40,7 +40,7 @@ def test_order_of_files_does_not_matter(files, tmp_path):
 
 
 def test_same_library_counts_once(files, tmp_path):
-    again = write_example(tmp_path / "again.json", 0.04, 0.01, code="1" * 16)
+    again = write_example(tmp_path / "again.json", 0.04, 0.01, commit="1" * 12)
     out, _ = run("pool", *files, again, "--json", library=tmp_path)
     found = json.loads(out)
     assert found["tables"][0]["rows"][0]["combined"]["n"] == 4

@@ -66,11 +66,3 @@ def test_identical_libraries_have_no_spread():
     found = combine_effects([0.1] * 4, [0.02] * 4)
     assert (found.mean, found.tau, found.i2) == pytest.approx((0.1, 0, 0), abs=1e-12)
     assert found.high - found.mean == pytest.approx(t.ppf(0.975, 3) * 0.01)
-
-
-@pytest.mark.parametrize(
-    ("effects", "errors"), [([], []), ([0.1, 0.2], [0.1]), ([0.1], [0.0]), ([np.nan], [1.0]), ([0.1], [np.inf])]
-)
-def test_rejects_invalid_values(effects, errors):
-    with pytest.raises(ValueError, match="effects"):
-        combine_effects(effects, errors)
