@@ -23,12 +23,14 @@ that the last one measured; its own sampling error is added to the interval.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments.support.descriptors import Collection, load_gtzan, load_lastfm, load_spotify
 from musicsim._arrays import Float64Array, Int64Array
@@ -45,12 +47,13 @@ SIZES = (5, 10, 40)
 TAUS = (0.0, 0.01, 0.03)
 MEAN, MIN_ERROR, MAX_ERROR, N_ARTISTS = 0.04, 0.005, 0.04, 30
 N_CUTS = {False: 500, True: 2000}
-N_DRAWN = {False: 4_000, True: 40_000}  # number of drawn libraries
+N_DRAWN = {False: 3_000, True: 40_000}  # number of drawn libraries
 N_SIMULATED = {False: 2000, True: 20_000}
-N_REMOVED = {False: 200, True: 2000}
+N_REMOVED = {False: 100, True: 2000}
 SONGS = (50, 200, 1000)
 """Sizes of the libraries from which a song is removed."""
 N_CLUSTERS, SHARE = 8, 0.7
+MAX_ARTISTS = {False: 800, True: 10_000}
 COUNTED = ("auc", "map")
 """Measures of the rows about sets."""
 
@@ -93,11 +96,20 @@ class Songs:
         return np.flatnonzero(np.isin(self.collection.artists, artists))
 
 
-def load(name: str, shared: Any, seed: int) -> Songs:
-    """Load a set, and fit both models and the clusters of artists on all of it."""
+@cache
+def load(name: str, max_artists: int, seed: int) -> Songs:
+    """Load a set, or the songs of a random sample of its artists, and fit both models and the clusters on all of it."""
     from sklearn.cluster import KMeans
 
+    shared = shared_data()
+    assert shared is not None
     collection = SETS[name](shared)
+    artists = np.random.default_rng(seed).permutation(np.unique(collection.artists))
+    if len(artists) > max_artists and collection.labels is not None and name != "gtzan":
+        rows = np.flatnonzero(np.isin(collection.artists, artists[:max_artists]))
+        collection = replace(
+            collection, X=collection.X[rows], labels=collection.labels[rows], artists=collection.artists[rows]
+        )
     Z = (collection.X - collection.X.mean(axis=0)) / collection.X.std(axis=0)
     _, s, Vt = np.linalg.svd(Z, full_matrices=False)
     n_axes = int(np.searchsorted(np.cumsum(s**2) / (s @ s), 0.95)) + 1
@@ -176,15 +188,11 @@ def simulate(n: int, tau: float, n_pools: int, seed: int) -> dict[str, Any]:
     return {"part": "simulated", "libraries": n, "true tau": tau} | summarize(pools) | covered
 
 
-def measure_set(name: str, songs: Songs, how: str, settings: Settings, progress: Progress) -> Iterator[dict[str, Any]]:
-    """Measure libraries of a set, and pool them."""
-    rng = np.random.default_rng(settings.seed)
-    n = N_CUTS[settings.full] * N_LIBRARIES if how == "parted" else N_DRAWN[settings.full]
-    measured = []
-    for number, artists in enumerate(cut(songs, how, n, rng)):
-        measured.append(songs.measure(songs.rows_of(artists)))
-        if number % 2000 == 0:
-            progress(f"{name}, {how}: {number:,} of {n:,} libraries")
+def measure_set(name: str, max_artists: int, how: str, n: int, seed: int) -> list[dict[str, Any]]:
+    """Measure `n` libraries of a set, and pool them."""
+    songs, rng = load(name, max_artists, seed), np.random.default_rng(seed)
+    measured = [songs.measure(songs.rows_of(artists)) for artists in cut(songs, how, n, rng)]
+    rows = []
     for measure in COUNTED:
         exact = np.array([one[measure][0].mean for one in measured if one])
         rounded = [round_difference(*one[measure]) for one in measured if one]
@@ -194,17 +202,18 @@ def measure_set(name: str, songs: Songs, how: str, settings: Settings, progress:
             groups = (slice(start, start + size) for start in range(0, len(effects) - size + 1, size))
             pools = [covers(effects[group], errors[group], truth) for group in groups]
             row = {"part": "sets", "set": name, "how": how, "measure": RANKED[measure], "libraries": size}
-            yield row | {"truth": truth, "left out": n - len(exact)} | summarize(pools)
+            rows.append(row | {"truth": truth, "left out": n - len(exact)} | summarize(pools))
+    return rows
 
 
-def remove_songs(name: str, songs: Songs, n_songs: int, settings: Settings) -> dict[str, Any]:
-    """Remove one song from libraries of about `n_songs` songs each, and compare the files."""
-    rng = np.random.default_rng(settings.seed)
+def remove_songs(name: str, max_artists: int, n_songs: int, n: int, seed: int) -> dict[str, Any]:
+    """Remove one song from `n` libraries of about `n_songs` songs each, and compare the files."""
+    songs, rng = load(name, max_artists, seed), np.random.default_rng(seed)
     per_artist = len(songs.collection.X) / len(songs.artists)
     is_same: list[bool] = []
     is_in_step: list[bool] = []
     moves: list[float] = []
-    for _ in range(N_REMOVED[settings.full]):
+    for _ in range(n):
         rows = songs.rows_of(rng.permutation(songs.artists)[: round(n_songs / per_artist)])
         before, after = songs.measure(rows), songs.measure(np.delete(rows, rng.integers(len(rows))))
         if not before or not after:
@@ -232,23 +241,24 @@ def _moves(before: tuple[Estimate, list[Estimate]], after: tuple[Estimate, list[
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """Simulate libraries, then cut the public sets; 500 cuts, 2,000 with ``--full``."""
+    kept = kept_parts("pooling", settings)
+    simulated, removed, measured = map(kept.cache, (simulate, remove_songs, measure_set))
     rows = []
     for n in SIZES:
         for tau in TAUS:
-            rows.append(simulate(n, tau, N_SIMULATED[settings.full], settings.seed))
+            rows.append(simulated(n, tau, N_SIMULATED[settings.full], settings.seed))
         progress(f"simulated: {n} libraries")
-    shared = shared_data()
-    if shared is None:
+    if shared_data() is None:
         settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
         return rows, list(_claims(rows))
+    most, n_cuts, n_drawn = MAX_ARTISTS[settings.full], N_CUTS[settings.full], N_DRAWN[settings.full]
+    settings.facts.update({"cuts": n_cuts, "drawn libraries": n_drawn, "artists of spotify_msd, at most": most})
     for name in SETS:
-        songs = load(name, shared, settings.seed)
-        for n_songs in SONGS:
-            if n_songs <= len(songs.collection.X):
-                rows.append(remove_songs(name, songs, n_songs, settings))
+        for how, n in (("parted", n_cuts * N_LIBRARIES), ("drawn", n_drawn), ("specialized", n_drawn)):
+            rows += measured(name, most, how, n, settings.seed)
+            progress(f"{name}, {how}")
+        rows += [removed(name, most, n_songs, N_REMOVED[settings.full], settings.seed) for n_songs in SONGS]
         progress(f"{name}: one song removed")
-        for how in ("parted", "drawn", "specialized"):
-            rows += measure_set(name, songs, how, settings, progress)
     return rows, list(_claims(rows))
 
 
@@ -266,4 +276,4 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
 
 
 if __name__ == "__main__":
-    main("pooling", __doc__.splitlines()[0], run, data=("gtzan", "hetrec2011-lastfm-2k", "spotify_msd"))
+    main("pooling", __doc__.splitlines()[0], run, data=("gtzan", "hetrec2011-lastfm-2k", "spotify_msd"), has_parts=True)
