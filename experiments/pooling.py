@@ -3,12 +3,13 @@
 *Simulated*: libraries with a known mean of .04 and spread tau. Standard errors are between .005 and .04, and estimated
 from 30 artists. *DerSimonian-Laird* is the usual interval, with a normal quantile, for comparison.
 
-*Sets*: public sets are cut into "private" libraries of whole artists. The difference is that of two fixed models of the
-descriptors: Euclidean distance in the principal axes, scaled to equal variance (95 % of the variance), minus Euclidean
-distance of the z-scored columns. In spotify_msd, songs by the same artist are relevant. In gtzan, songs of the same
-genre are relevant, and each song counts as an artist, because artists are unknown. In lastfm, each row is an artist,
-and the ten artists with the most listeners in common are relevant. Queries search their own library, without hub
-reduction. Each library contributes rounded numbers, exactly as `musicsim evaluate --contribute` writes them.
+*Sets*: public sets are cut into "private" libraries of whole artists. Two fixed models of the descriptors are compared.
+The first is Euclidean distance of the z-scored columns. The second is Euclidean distance in their principal axes with
+95 % of the variance, all scaled to equal variance. In spotify_msd (800 random artists; with ``--full``, all), songs by
+the same artist are relevant. In gtzan, songs of the same genre are relevant, and each song counts as an artist, because
+artists are unknown. In lastfm, each row is an artist, and the ten artists with the most listeners in common are
+relevant. Queries search their own library, without hub reduction. Each library contributes rounded numbers, as in the
+file of `musicsim evaluate --contribute`.
 
 - parted: all artists are parted into 40 libraries, and all 40 are pooled
 - drawn: each library draws its artists from all artists, so libraries are independent
@@ -18,8 +19,8 @@ The truth is the mean difference over all libraries that were cut in the same wa
 of the mean covers it. *Next* is how often the prediction interval of all libraries except one covers the difference
 that the last one measured; its own sampling error is added to the interval.
 
-*One song*: one song is removed from a library, and the file is written again. *Same* is the share of equal bytes, and
-*in step* the share of files in which no unrounded number moved by more than its rounding step.
+*One song*: one song is removed from a library, and the file is written again. *Same* is the share of
+files with the same numbers, and *in step* the share in which no unrounded number moved by more than its rounding step.
 """
 
 from collections.abc import Callable, Iterator
