@@ -34,15 +34,14 @@ import numpy as np
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments.support.descriptors import Collection, load_gtzan, load_lastfm, load_spotify
-from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation import distance_scores
+from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.extensions.pooling.disclosure import Estimate, bin_count, differences_of, step_of
 from musicsim.extensions.pooling.measuring import round_difference
 from musicsim.extensions.pooling.random_effects import Combined, combine_effects
 from musicsim.relevance import Relevance
 
-SETS: dict[str, Callable[..., Collection]] = {"gtzan": load_gtzan, "lastfm": load_lastfm, "spotify_msd": load_spotify}
+SETS: dict[str, Callable[..., Collection]] = {"gtzan": load_gtzan, "spotify_msd": load_spotify, "lastfm": load_lastfm}
 N_LIBRARIES = 40
 SIZES = (5, 10, 40)
 TAUS = (0.0, 0.01, 0.03)
@@ -87,7 +86,8 @@ class Songs:
 
         labels = self.collection.labels
         relevance = self.collection.relevance(rows) if labels is None else Relevance.from_labels(labels[rows])
-        scores = [distance_scores(cdist(X[rows], X[rows]), relevance, 10) for X in self.models]
+        is_relevant = relevance.judgements(np.arange(len(rows))) == 1
+        scores = [score_all(cdist(X[rows], X[rows]), is_relevant) for X in self.models]
         has_score = np.isfinite(scores[0]["auc"])
         before, after = ({measure: one[measure][has_score] for measure in RANKED} for one in scores)
         return differences_of(before, after, [self.names[a] for a in self.collection.artists[rows[has_score]]])
@@ -95,6 +95,22 @@ class Songs:
     def rows_of(self, artists: Int64Array) -> Int64Array:
         """Return the rows of some artists."""
         return np.flatnonzero(np.isin(self.collection.artists, artists))
+
+
+def score_all(D: Float64Array, is_relevant: BoolArray) -> dict[str, Float64Array]:
+    """Score all songs of a library as queries; `D` and `is_relevant` are (n, n), and no two distances are equal.
+
+    The scores are those of :func:`musicsim.evaluation.distance_scores`, which takes five times as long for few songs.
+    """
+    D = D.copy()
+    np.fill_diagonal(D, np.inf)
+    hits = np.take_along_axis(is_relevant, np.argsort(D, axis=1), axis=1)[:, :-1]
+    found, n = hits.cumsum(axis=1), hits.sum(axis=1)
+    n_others = hits.shape[1] - n
+    with np.errstate(invalid="ignore"):  # queries without relevant songs have no scores
+        auc = (found * ~hits).sum(axis=1) / (n * n_others)
+        precision = (hits * found / np.arange(1, hits.shape[1] + 1)).sum(axis=1) / n
+    return {"auc": auc, "map": precision, "mrr": 1 / (1 + hits.argmax(axis=1)), "precision": hits[:, :10].mean(axis=1)}
 
 
 @cache

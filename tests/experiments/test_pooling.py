@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
-from experiments.pooling import N_LIBRARIES, Songs, covers, cut, dersimonian_laird, simulate
+from experiments.pooling import N_LIBRARIES, Songs, covers, cut, dersimonian_laird, score_all, simulate
 from experiments.support.descriptors import Collection
+from musicsim.evaluation import distance_scores
+from musicsim.explorer.learning.verdict import RANKED
+from musicsim.relevance import Relevance
 
 pytestmark = pytest.mark.long
 
@@ -15,7 +19,7 @@ def songs(rng):
     labels = artists % 8
     X = np.eye(8)[labels] + rng.normal(0, 0.5, (1200, 8))
     collection = Collection(X, labels, artists)
-    return Songs(collection, (X, X[:, :4]), [f"artist {a}" for a in range(400)], np.arange(400), np.arange(400) % 8)
+    return Songs(collection, (X, X[:, :1]), [f"artist {a}" for a in range(400)], np.arange(400), np.arange(400) % 8)
 
 
 def test_parted_libraries_contain_each_artist_once(songs, rng):
@@ -31,11 +35,22 @@ def test_specialized_libraries_prefer_one_cluster(songs, rng):
         assert np.bincount(songs.clusters[artists]).max() >= 7
 
 
+def test_scores_match_those_of_the_library(rng):
+    X, labels = rng.normal(size=(60, 3)), np.append(rng.integers(0, 6, 59), 99)
+    D = cdist(X, X)
+    expected = distance_scores(D, Relevance.from_labels(labels), 10)
+    found = score_all(D, labels[:, None] == labels)
+    is_scored = np.isfinite(expected["auc"])
+    assert is_scored.sum() == np.isfinite(found["auc"]).sum() == 59
+    for measure in RANKED:
+        np.testing.assert_allclose(found[measure][is_scored], expected[measure][is_scored])
+
+
 def test_better_model_is_ahead(songs, rng):
     (artists,) = cut(songs, "drawn", 1, rng)
     measured = songs.measure(songs.rows_of(artists))
     whole, cells = measured["map"]
-    assert whole.mean + whole.half < 0, "half of the columns tell less"
+    assert whole.mean + whole.half < 0, "one column tells less than eight"
     assert len(cells) == 1, "thirty songs make one cell"
 
 
