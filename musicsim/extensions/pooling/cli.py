@@ -1,7 +1,6 @@
 """The option ``--contribute`` of ``musicsim evaluate``, and the command ``musicsim pool``."""
 
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from musicsim.explorer.evaluation.quality import Figure
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.pooling.disclosure import FAMILIES
 from musicsim.extensions.pooling.measuring import contribute as measure
-from musicsim.extensions.pooling.pooled import PooledTable, pool_contributions, read_files
+from musicsim.extensions.pooling.pooled import pool_contributions, read_files
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.wording import count
 
@@ -31,8 +30,6 @@ def evaluate_options(
     command: Callable[..., None], *, contribute: _File = None, public_name: _Name = "", **values: Any
 ) -> None:
     if contribute is None:
-        if public_name:
-            raise typer.BadParameter("needs --contribute FILE.", param_hint="--as")
         command(**values)
         return
     if values.get("against") is None:
@@ -62,7 +59,7 @@ def pool(
     contributions, repeated = read_files(files)
     tables = pool_contributions(contributions, by or "")
     if as_json:
-        emit(replace_nan({"tables": [asdict(table) for table in tables], "repeated": repeated}))
+        emit(replace_nan({"tables": tables, "repeated": repeated}))
         return
     for sentence in repeated:
         warn("repeated", sentence)
@@ -70,21 +67,19 @@ def pool(
         _show_table(table)
 
 
-def _show_table(table: PooledTable) -> None:
-    first, second = table.models
-    rows = []
-    for row in table.rows:
-        found = row.combined
-        name = ", ".join(filter(None, (MEASURES[row.measure], row.subgroup)))
-        mean = format_figure(Figure(found.mean, found.low, found.high))
-        spread = (f"{found.tau:.3f}", f"{found.i2:.0%}") if found.n > 1 else ("-", "-")
-        next_one = f"{found.predicted_low:.3f} to {found.predicted_high:.3f}" if found.n > 2 else "-"
-        rows.append((name, found.n, mean, *spread, next_one, row.n_behind))
+def _show_table(table: Mapping[str, Any]) -> None:
+    first, second = table["models"]
+    versions, rows = table["versions"], []
+    for row in table["rows"]:
+        name = ", ".join(filter(None, (MEASURES[row["measure"]], row["subgroup"])))
+        mean = format_figure(Figure(row["mean"], row["low"], row["high"]))
+        spread = (f"{row['tau']:.3f}", f"{row['i2']:.0%}") if row["n"] > 1 else ("-", "-")
+        predicted = f"{row['predicted_low']:.3f} to {row['predicted_high']:.3f}" if row["n"] > 2 else "-"
+        rows.append((name, row["n"], mean, *spread, predicted, row["n_behind"]))
     caption = (
-        f"Ground truth: {KINDS[table.ground_truth].words}. Difference: {second} minus {first}, with the 95% interval "
-        "of a random-effects model (REML, Hartung-Knapp). Next library: 95% prediction interval. Behind: libraries in "
-        f"which {second} is behind. {count(len(table.versions), 'version')} of musicsim: {', '.join(table.versions)}."
+        f"Ground truth: {KINDS[table['ground_truth']].words}. Difference: {second} minus {first}, with a 95% interval "
+        "(random effects, REML, Hartung-Knapp). Next library: 95% prediction interval. Behind: number of libraries in "
+        f"which {second} is behind. {count(len(versions), 'version')} of musicsim: {', '.join(versions)}."
     )
     names = ("measure", "libraries", "difference", "tau", "I²", "next library", "behind")
-    columns = [Column(name, overflow="fold") for name in names]
-    show(columns, rows, title=f"{second} vs. {first}", caption=caption)
+    show([Column(name, overflow="fold") for name in names], rows, title=f"{second} vs. {first}", caption=caption)

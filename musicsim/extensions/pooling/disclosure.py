@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from math import ceil, floor, log10, sqrt
+from math import floor, log10, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -99,12 +99,6 @@ def round_to(value: float, error: float) -> float:
     """Round a number to a multiple of the step that belongs to an error."""
     step, decimals = step_of(error)
     return round(round(value / step) * step, decimals) + 0.0  # + 0.0 avoids -0.0
-
-
-def round_error(error: float) -> float:
-    """Round a standard error up to two digits."""
-    decimals = 1 - floor(log10(error))
-    return round(ceil(round(error * 10**decimals, 6)) / 10**decimals, decimals)
 
 
 def differences_of(

@@ -25,7 +25,6 @@ from musicsim.extensions.pooling.disclosure import (
     bin_shares,
     differences_of,
     hash_names,
-    round_error,
     round_to,
 )
 from musicsim.library import Library
@@ -71,10 +70,9 @@ def contribute(
             np.searchsorted(songs, queries),
             np.arange(len(songs)),
         )
-        scores = []
-        for number, X in enumerate((ours.X[songs], theirs.X[place[songs]])):
-            progress("ranking similar songs", number, 2)
-            scores.append(score_search(X, at, database, judged, reduce_hubs=True))
+        progress("ranking similar songs", 0, 0)
+        vectors = ours.X[songs], theirs.X[place[songs]]
+        scores = [score_search(X, at, database, judged, reduce_hubs=True) for X in vectors]
         has_score = np.isfinite(scores[0]["auc"])
         artists = [supervision.groups[q] for q in queries[has_score]]
         before, after = ({name: one[name][has_score] for name in RANKED} for one in scores)
@@ -101,14 +99,13 @@ def contribute(
 def round_difference(whole: Estimate, cells: Sequence[Estimate]) -> Difference:
     """Round a difference to half of its standard error, which adds at most 1/48 to its variance.
 
-    The values of a fold are rounded to its standard error.
+    The standard error is rounded to a tenth of itself, and the values of a fold to the standard error of the fold.
     """
     folds = []
     for cell in cells:
-        ends = cell.mean, cell.mean - cell.half, cell.mean + cell.half
-        mean, low, high = (round_to(value, cell.error) for value in ends)
-        folds.append(Fold(mean=mean, low=low, high=high))
-    mean, error = round_to(whole.mean, whole.error / 2), round_error(whole.error)
+        ends = {"mean": cell.mean, "low": cell.mean - cell.half, "high": cell.mean + cell.half}
+        folds.append(Fold(**{name: round_to(value, cell.error) for name, value in ends.items()}))
+    mean, error = round_to(whole.mean, whole.error / 2), round_to(whole.error, whole.error / 10)
     return Difference(mean=mean, standard_error=error, folds=tuple(folds))
 
 

@@ -10,8 +10,6 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.research.quality_view import choose_kind
 
-_DESK = "contribute"
-
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """Draw a form with a ground truth, a model and its public name, and then the text of the file."""
@@ -37,10 +35,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         ).strip()  # fmt: skip
 
     key = task_key(snapshot, f"contribute {chosen.id} as {public_name} by {kind}")
-    task = desk(_DESK).find(key)
+    task = desk("contribute").find(key)
 
     def start() -> None:
-        desk(_DESK).ask(key, lambda progress: contribute(snapshot.library, chosen.name, kind, public_name, progress))
+        desk("contribute").ask(
+            key, lambda progress: contribute(snapshot.library, chosen.name, kind, public_name, progress)
+        )
 
     if task is None:
         st.button("Show the file", icon=":material/visibility:", type="primary", key="contribute_show", on_click=start)

@@ -1,33 +1,14 @@
 """The random-effects table of many contributions."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.extensions.pooling.contribution import Contribution, read_contribution
 from musicsim.extensions.pooling.disclosure import SHARES
-from musicsim.extensions.pooling.random_effects import Combined, combine_effects
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measure, in all libraries or in a subgroup."""
-
-    measure: str
-    subgroup: str  # empty for all libraries
-    combined: Combined
-    n_behind: int  # number of libraries in which the second model is behind
-
-
-@dataclass(frozen=True, slots=True)
-class PooledTable:
-    """Contributions with the same ground truth, models and hashes of models."""
-
-    ground_truth: str
-    models: tuple[str, str]  # the rows tell how far the second is ahead of the first
-    versions: list[str]  # of musicsim, with its commit
-    rows: list[Row]
+from musicsim.extensions.pooling.random_effects import combine_effects
 
 
 def read_files(paths: Iterable[Path]) -> tuple[list[Contribution], list[str]]:
@@ -46,29 +27,30 @@ def read_files(paths: Iterable[Path]) -> tuple[list[Contribution], list[str]]:
     return [found[identity][0] for identity in sorted(found)], repeated
 
 
-def pool_contributions(contributions: Sequence[Contribution], family: str = "") -> list[PooledTable]:
-    """Return a table per ground truth and pair of models, those with the most libraries first.
+def pool_contributions(contributions: Sequence[Contribution], family: str = "") -> list[dict[str, Any]]:
+    """Return a table per ground truth and pair of models, as JSON values, those with the most libraries first.
 
-    With `family`, a genre family, libraries are also grouped by its share: below 25%, or at least that.
+    With `family`, a genre family, libraries are also grouped by its share. A row tells how far the second model is
+    ahead of the first by one measure, and in how many libraries it is behind.
     """
     groups: dict[tuple[str, ...], list[Contribution]] = {}
     for one in contributions:
         a, b = one.models
         groups.setdefault((one.ground_truth, a.name, b.name, a.hash, b.hash), []).append(one)
     tables = []
-    for (truth, first, second, *_), members in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
+    for (truth, *models, _, _), members in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
         parts = {"": members}
-        if family:
-            has_much = [one.library.shares.get(family) in SHARES[2:] for one in members]
-            for words, is_much in ((f"25% or more {family}", True), (f"less than 25% {family}", False)):
-                parts[words] = [one for one, own in zip(members, has_much, strict=True) if own == is_much]
+        for one in members if family else ():
+            is_much = one.library.shares.get(family) in SHARES[2:]
+            parts.setdefault(f"{'25% or more' if is_much else 'less than 25%'} {family}", []).append(one)
         rows = [_row(measure, words, part) for measure in RANKED for words, part in parts.items() if part]
         versions = sorted({f"{one.musicsim} ({one.commit or 'unknown'})" for one in members})
-        tables.append(PooledTable(truth, (first, second), versions, rows))
+        tables.append({"ground_truth": truth, "models": models, "versions": versions, "rows": rows})
     return tables
 
 
-def _row(measure: str, subgroup: str, members: Sequence[Contribution]) -> Row:
+def _row(measure: str, subgroup: str, members: Sequence[Contribution]) -> dict[str, Any]:
     differences = [one.differences[measure] for one in members]
     combined = combine_effects([d.mean for d in differences], [d.standard_error for d in differences])
-    return Row(measure, subgroup, combined, sum(d.mean < 0 for d in differences))
+    n_behind = sum(d.mean < 0 for d in differences)
+    return {"measure": measure, "subgroup": subgroup, **asdict(combined), "n_behind": n_behind}

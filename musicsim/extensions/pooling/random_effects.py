@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float64Array
 
-_N_GRID, _SMALLEST = 100, 1e-6  # values of tau^2 to try, and the smallest as a share of the largest
-
 
 @dataclass(frozen=True, slots=True)
 class Combined:
@@ -57,27 +55,16 @@ def combine_effects(effects: npt.ArrayLike, errors: npt.ArrayLike) -> Combined:
 
 
 def estimate_tau2(y: Float64Array, v: Float64Array) -> float:
-    """Return the variance between libraries with the largest restricted likelihood, among all local maxima."""
+    """Return the variance between libraries with the largest restricted likelihood."""
     from scipy.optimize import minimize_scalar
+
+    def deviance(tau2: float) -> float:
+        """Return minus twice the restricted log likelihood, without its constant."""
+        w = 1 / (v + tau2)
+        return float(w @ (y - w @ y / w.sum()) ** 2 - np.log(w).sum() + np.log(w.sum()))
 
     largest = float(np.ptp(y)) ** 2  # the likelihood falls beyond the squared range
     if largest == 0:
         return 0.0
-    grid = np.concatenate([[0.0], np.geomspace(_SMALLEST * largest, largest, _N_GRID)])
-    best = int(np.argmin(_deviance(grid, y, v)))
-    bounds = grid[max(best - 1, 0)], grid[min(best + 1, _N_GRID)]
-    found = minimize_scalar(
-        lambda tau2: _deviance(np.array([tau2]), y, v)[0],
-        bounds=bounds,
-        method="bounded",
-        options={"xatol": 1e-9 * bounds[1]},
-    )
-    return float(found.x) if found.fun < _deviance(grid[:1], y, v)[0] else 0.0
-
-
-def _deviance(tau2: Float64Array, y: Float64Array, v: Float64Array) -> Float64Array:
-    """Return minus twice the restricted log likelihood for each `tau2`, without its constant."""
-    w = 1 / (v + tau2[:, None])
-    mean = (w @ y) / w.sum(axis=1)
-    spread: Float64Array = (w * (y - mean[:, None]) ** 2).sum(axis=1) - np.log(w).sum(axis=1) + np.log(w.sum(axis=1))
-    return spread
+    found = minimize_scalar(deviance, bounds=(0, largest), options={"xatol": 1e-9 * largest})
+    return float(found.x) if found.fun < deviance(0) else 0.0
