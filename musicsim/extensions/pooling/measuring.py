@@ -65,13 +65,9 @@ def contribute(
     artists: list[str] = []
     found = {}
     if len(queries):
-        judged, at, database = (
-            relevance.restrict(queries, songs),
-            np.searchsorted(songs, queries),
-            np.arange(len(songs)),
-        )
         progress("ranking similar songs", 0, 0)
-        vectors = ours.X[songs], theirs.X[place[songs]]
+        vectors, judged = (ours.X[songs], theirs.X[place[songs]]), relevance.restrict(queries, songs)
+        at, database = np.searchsorted(songs, queries), np.arange(len(songs))
         scores = [score_search(X, at, database, judged, reduce_hubs=True) for X in vectors]
         has_score = np.isfinite(scores[0]["auc"])
         artists = [supervision.groups[q] for q in queries[has_score]]
@@ -123,7 +119,7 @@ def identify_model(record: ModelRecord, public_name: str = "") -> ModelId:
     is_private = record.kind not in BUILT_IN
     if is_private and not re.fullmatch(NAME, public_name):
         raise ModelError(
-            "the model's own name may be private. Choose a public name with --as, such as MERT-v1-95M: up to 40 "
+            "the model's own name may be private. Choose a public name (--as) such as MERT-v1-95M, with up to 40 "
             "letters, digits, spaces and . _ + -"
         )
     name = public_name if is_private else record.name

@@ -33,7 +33,6 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             "Public name of the model", key="contribute_name", max_chars=40, placeholder="MERT-v1-95M",
             help="Use the name under which the network was published. The name in this library stays here.",
         ).strip()  # fmt: skip
-
     key = task_key(snapshot, f"contribute {chosen.id} as {public_name} by {kind}")
     task = desk("contribute").find(key)
 

@@ -144,7 +144,7 @@ def test_hash_names_the_network_but_not_imported_vectors():
 
     ears = [identify_model(record(representation=EAR, vectors=vectors), "MusiCNN") for vectors in ("one", "other")]
     assert ears[0].hash != ears[1].hash
-    with pytest.raises(ModelError, match="Choose a public name with --as"):
+    with pytest.raises(ModelError, match="Choose a public name"):
         identify_model(record(representation=EAR, vectors="one"))
 
 
