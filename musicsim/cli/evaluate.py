@@ -209,10 +209,7 @@ def replace_nan(value: Any) -> Any:
 
 
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
-    """Return the coverage of a kind of ground truth; by default, use the first kind with relevant songs.
-
-    Raises typer.BadParameter for an unknown kind.
-    """
+    """Return the coverage of a kind of ground truth; by default, use the first kind with relevant songs."""
     if kind is not None and kind not in KINDS:
         raise typer.BadParameter(f"{kind!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     if not records:

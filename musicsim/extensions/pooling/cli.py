@@ -32,10 +32,8 @@ def evaluate_options(
     if contribute is None:
         command(**values)
         return
-    if values.get("against") is None:
-        raise typer.BadParameter("needs --against MODEL.", param_hint="--contribute")
-    if any(values.get(name) for name in ("model", "split", "search", "lists")):
-        raise typer.BadParameter("can be combined only with --against, --as and --by.", param_hint="--contribute")
+    if values.get("against") is None or any(values.get(name) for name in ("model", "split", "search", "lists")):
+        raise typer.BadParameter("needs --against MODEL, and allows only --as and --by.", param_hint="--contribute")
     with open_library(values["library"]) as library, progress_bar() as progress:
         covered = find_coverage(library, library.models.all(), values["by"])
         text = measure(library, values["against"], covered.kind, public_name, progress).text
@@ -50,7 +48,7 @@ def evaluate_options(
 
 
 def pool(
-    files: Annotated[list[Path], typer.Argument(help="Contributions of libraries.", metavar="FILE...")],
+    files: Annotated[list[Path], typer.Argument(help="Contributions of libraries.", metavar="FILE")],
     by: Annotated[str | None, typer.Option(help=_BY_HELP, metavar="GENRE")] = None,
     as_json: JsonOption = False,
 ) -> None:

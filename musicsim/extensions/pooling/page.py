@@ -38,7 +38,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
     def start() -> None:
         desk("contribute").ask(
-            key, lambda progress: contribute(snapshot.library, chosen.name, kind, public_name, progress)
+            key, lambda progress: contribute(snapshot.library, chosen.name, kind, public_name, progress).text
         )
 
     if task is None:
@@ -46,9 +46,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         return
     task.wait(AT_ONCE_S)
     wait_for([task])
-    contribution = value_of(task)
-    if contribution is not None:
-        text = contribution.text
+    text = value_of(task)
+    if text is not None:
         st.caption(f"These are all {len(text):,} bytes of the file:")
         st.code(text, language="json", height=400)
         st.download_button(
