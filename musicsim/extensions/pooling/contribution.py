@@ -14,8 +14,7 @@ from musicsim.explorer.models.schema import read_json_file
 from musicsim.explorer.requests.training import KINDS
 from musicsim.extensions.pooling.disclosure import COUNTS, FAMILIES, N_FOLDS, SHARES
 
-NAME = r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}"
-"""Public names of models."""
+NAME = r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}"  # of a model, in public
 
 _Hash = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 _Number = Annotated[float, Field(ge=-1e3, le=1e3, allow_inf_nan=False)]
@@ -91,6 +90,5 @@ def read_contribution(path: Path) -> Contribution:
         return read_json_file(_File, path)
     except (OSError, ValueError) as error:
         advice = "Use a file that `musicsim evaluate --contribute` has written."
-        raise LibraryError(
-            f"{path} is not a contribution: {getattr(error, 'strerror', None) or error}. {advice}"
-        ) from error
+        reason = getattr(error, "strerror", None) or error
+        raise LibraryError(f"{path} is not a contribution: {reason}. {advice}") from error

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.library.stores.genres import genre_key
 
-MIN_SONGS, MIN_ARTISTS = 20, 5
-"""Smallest number of songs, and of their artists, in a cell."""
+MIN_SONGS, MIN_ARTISTS = 20, 5  # smallest number of songs, and of their artists, in a cell
 N_FOLDS = 5
 _MIN_ERROR = 1e-3  # two models with equal scores in a small library would otherwise seem to be known exactly
 EDGES = tuple(m * 10**e for e in range(7) for m in (1, 2, 5))
@@ -75,8 +74,7 @@ def find_cells(artists: Sequence[str]) -> list[Int64Array]:
 def estimate(differences: Float64Array, artists: npt.ArrayLike) -> Estimate:
     """Estimate a mean over queries whose artists, not songs, are independent.
 
-    The standard error is that of a ratio estimate with artists as clusters, and at least 0.001. The interval has one
-    degree of freedom less than there are artists.
+    The standard error is that of a ratio estimate with artists as clusters. The interval is by t.
     """
     from scipy.stats import t
 

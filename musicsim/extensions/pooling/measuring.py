@@ -37,8 +37,7 @@ _MAX_SONGS, _MAX_QUERIES = 20_000, 2_000
 def list_comparable(library: Library) -> list[ModelRecord]:
     """Return the models that can be compared with Sound. A model that was trained here knows the query songs."""
     native = library.models.native()
-    models = [one for one in library.models.all() if "supervision" not in one.settings]
-    return [one for one in models if one != native] if native is not None else []
+    return [one for one in library.models.all() if native not in (None, one) and "supervision" not in one.settings]
 
 
 def contribute(
@@ -93,10 +92,7 @@ def contribute(
 
 
 def round_difference(whole: Estimate, cells: Sequence[Estimate]) -> Difference:
-    """Round a difference to half of its standard error, which adds at most 1/48 to its variance.
-
-    The standard error is rounded to a tenth of itself, and the values of a fold to the standard error of the fold.
-    """
+    """Round a mean to half of its error, the error to a tenth of itself, and a fold to its error (at most)."""
     folds = []
     for cell in cells:
         ends = {"mean": cell.mean, "low": cell.mean - cell.half, "high": cell.mean + cell.half}
@@ -106,10 +102,9 @@ def round_difference(whole: Estimate, cells: Sequence[Estimate]) -> Difference:
 
 
 def identify_model(record: ModelRecord, public_name: str = "") -> ModelId:
-    """Return a model's public name, and a hash that is the same in all libraries with the same kind of model.
+    """Return a model's public name, and a hash of its recipe, which is the same in all libraries.
 
-    The hash covers the recipe: the representation, its settings, the version of the audio features and, for a learned
-    ear, the network. Imported vectors have only the recipe, because their own hash would identify the library.
+    The recipe of a learned ear contains its network. A hash of imported vectors would identify the library.
     """
     settings = record.settings
     representation = representations().get(settings.get("representation", ""))

@@ -12,10 +12,7 @@ from musicsim.extensions.pooling.random_effects import combine_effects
 
 
 def read_files(paths: Iterable[Path]) -> tuple[list[Contribution], list[str]]:
-    """Read contributions, each once; also return a sentence per file that repeats another.
-
-    The contributions are sorted by their hashes, so the order of the files has no effect.
-    """
+    """Read contributions, each once, and sort them by their hashes; also return a sentence per repeated file."""
     found: dict[str, tuple[Contribution, Path]] = {}
     repeated = []
     for path in paths:

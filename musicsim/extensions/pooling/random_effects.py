@@ -2,9 +2,8 @@
 
 Library i measures ``y_i ~ N(theta_i, v_i)``, and libraries differ: ``theta_i ~ N(mu, tau^2)``. `tau` is estimated by
 restricted maximum likelihood (Viechtbauer, J. Educ. Behav. Stat. 30, 2005). The interval of `mu` has the modification
-of Röver, Knapp and Friede (BMC Med. Res. Methodol. 15:99, 2015): it is never narrower than without the correction of
-Hartung and Knapp. Prediction intervals follow Higgins, Thompson and Spiegelhalter (J. R. Stat. Soc. A 172, 2009,
-equation 12).
+of Röver, Knapp and Friede (BMC Med. Res. Methodol. 15:99, 2015), so it is never narrower than without the correction.
+Prediction intervals follow Higgins, Thompson and Spiegelhalter (J. R. Stat. Soc. A 172, 2009, equation 12).
 """
 
 from dataclasses import dataclass
