@@ -74,7 +74,7 @@ def find_cells(artists: Sequence[str]) -> list[Int64Array]:
 def estimate(differences: Float64Array, artists: npt.ArrayLike) -> Estimate:
     """Estimate a mean over queries whose artists, not songs, are independent.
 
-    The standard error is that of a ratio estimate with artists as clusters. The interval is by t.
+    The standard error is that of a ratio estimate with artists as clusters. The interval uses Student's t.
     """
     from scipy.stats import t
 
