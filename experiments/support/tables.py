@@ -712,6 +712,29 @@ def _reasons(rows: list[Row]) -> Lines:
         yield row["collection"], f"{row['steps']:,}", *(_plain(share, 3) for share in changed), *leads
 
 
+# --- pooling.md -------------------------------------------------------------------------------------------------
+
+
+@_table("pooling")
+def _pooling(rows: list[Row]) -> Lines:
+    yield "libraries", "number", "measure", "pools", "mean tau", "mean covered", "next library covered"
+    for row in rows:
+        if row["part"] != "one song":
+            simulated = f"simulated, tau {_share(row.get('true tau'))}"
+            name = simulated if row["part"] == "simulated" else f"{row['set']}, {row['how']}"
+            figures = (_share(row["tau"], 3), _share(row["mean covered"], 3), _share(row["next covered"], 3))
+            yield name, str(row["libraries"]), row.get("measure", ""), f"{row['pools']:,}", *figures
+
+
+@_table("pooling: one song")
+def _one_song(rows: list[Row]) -> Lines:
+    yield "set", "songs", "same file", "all numbers within one step", "median move of a number, in steps"
+    for row in rows:
+        if row["part"] == "one song":
+            figures = (row["same"], row["in step"], row["median move in steps"])
+            yield row["set"], f"{row['songs']:,}", *map(_share, figures)
+
+
 # --- descriptors.md ---------------------------------------------------------------------------------------------
 
 

@@ -62,8 +62,6 @@ def evaluate(
             raise typer.BadParameter("accepts only one --model and no other options.", param_hint="--search")
         _show_search_speed(library, model[0] if model else None, as_json=as_json)
         return
-    if by is not None and by not in KINDS:
-        raise typer.BadParameter(f"{by!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     with open_library(library) as lib, use_pool(lib), progress_bar() as progress:
         records = [lib.models.find(name) for name in model] if model else lib.models.all()
         covered = find_coverage(lib, records, by)
@@ -212,6 +210,8 @@ def replace_nan(value: Any) -> Any:
 
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
     """Return the coverage of a kind of ground truth; by default, use the first kind with relevant songs."""
+    if kind is not None and kind not in KINDS:
+        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
     if not records:
         raise NotFoundError("this library does not have a similarity model yet. Add some songs first.")
     for covered in _coverages(library, records):

@@ -59,6 +59,7 @@ class Representation:
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
     is_built_in: bool = False  # users cannot create models of this representation
     needs_data: bool = False  # True if it needs imported data that the model's settings identify
+    is_network: bool = False  # True if these data are a network, so that the settings do not depend on the songs
     describe: Callable[[Library, ModelRecord], str] | None = None  # returns a line of text for a model's card
 
 

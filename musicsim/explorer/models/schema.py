@@ -180,7 +180,7 @@ class Report(_Schema):
         return self
 
 
-T = TypeVar("T", bound=_Schema)
+T = TypeVar("T", bound=BaseModel)
 
 
 def read_json(schema: type[T], text: bytes | str) -> T:

@@ -141,6 +141,7 @@ def _describe(library: Library, record: ModelRecord) -> str:
 
 REPRESENTATIONS = {
     EAR: Representation(
-        "a learned ear", EarEncoder, _standardize, Weights(_fit_scale, (2, "f")), needs_data=True, describe=_describe
+        "a learned ear", EarEncoder, _standardize, Weights(_fit_scale, (2, "f")), needs_data=True, is_network=True,
+        describe=_describe,
     )
-}
+}  # fmt: skip

@@ -4,9 +4,10 @@ import json
 from hashlib import blake2b
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from musicsim.errors import LibraryError
+from musicsim.explorer.models.schema import read_json
 from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
 
 FORMAT, VERSION = "musicsim listening test", 1
@@ -92,13 +93,9 @@ def read_test(data: str | bytes, name: str = "the file") -> ListeningTest:
             raise ValueError("it has a different format")
         if content.get("version") != VERSION:
             raise LibraryError(f"{name} has version {content.get('version')}. Update musicsim to read it.")
-        test = ListeningTest.model_validate(content.get("test"))
-    except (ValueError, RecursionError) as error:  # pydantic's and json's errors are ValueErrors
-        reason = str(error)
-        if isinstance(error, ValidationError):
-            first = error.errors()[0]
-            reason = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
-        raise LibraryError(f"{name} cannot be read as a listening test ({reason}).") from error
+        test = read_json(ListeningTest, json.dumps(content.get("test")))
+    except (ValueError, RecursionError) as error:
+        raise LibraryError(f"{name} cannot be read as a listening test ({error}).") from error
     if content.get("digest") != test.digest:
         raise LibraryError(f"{name} was altered after it was saved. Use the original file.")
     return test
