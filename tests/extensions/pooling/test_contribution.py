@@ -166,9 +166,9 @@ def test_evaluate_prints_every_byte_that_it_writes(library, tmp_path):
     told = json.loads(run(*options, "--contribute", target, "--json", library=library.folder)[0])
     assert told["text"] == target.read_text(encoding="ascii") == written
     assert "--against MODEL" in run("evaluate", "--contribute", target, library=library.folder, expect=2)[1]
-    assert "allows only" in run(
-        *options, "--contribute", target, "--model", "Sound", library=library.folder, expect=2
-    )[1].replace("\n", " ")
+    assert "allows only" in run(*options, "--contribute", target, "--model", "Sound", library=library.folder, expect=2)[
+        1
+    ].replace("\n", " ")
 
 
 def change(path, **values):
