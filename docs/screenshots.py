@@ -278,7 +278,7 @@ def take_real_verdict(page: Page, songs: Sequence[Song]) -> None:
 
 
 def take_compare(page: Page, songs: Sequence[Song]) -> None:
-    """Listen to a song of a question, and show the survey of earlier answers."""
+    """Listen to a song of a question, and show the survey of earlier answers and the taste."""
     with Library.open(default_folder(), create=False) as library:
         _answer(library)
     try:
@@ -294,6 +294,9 @@ def take_compare(page: Page, songs: Sequence[Song]) -> None:
         page.get_by_test_id("compare-last").get_by_text("You said").wait_for()
         page.get_by_test_id("compare-play").nth(1).click()
         _shoot(page, "compare")
+        page.get_by_text("Your taste", exact=True).click()
+        page.get_by_role("button", name="Download the picture").scroll_into_view_if_needed()
+        _shoot(page, "taste")
     finally:
         with Library.open(default_folder(), create=False) as library:
             for name in PEOPLE:
