@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from musicsim import codebook, playlist, search
 from musicsim.errors import ModelError
@@ -107,12 +108,17 @@ def warm_up() -> None:
 
 
 def take_address(page: str) -> None:
-    """Apply the URL if the user changed it with a link, Back or Forward; then write the session's state to it."""
+    """Apply the URL if the user changed it with a link, Back or Forward; then write the session's state to it.
+
+    Other requests have an earlier URL if the page sent them before it received the result of the previous one.
+    """
     query, last = dict(st.query_params), _ADDRESS.get()
-    if last is not None and last[0] != page:
+    is_new_page = last is None or last[0] != page
+    if last is not None and is_new_page:
         close_dialog()
-    is_plain_link = (last is None or last[0] != page) and not query
-    if last != (page, query) and not is_plain_link:
+    context = get_script_run_ctx()
+    is_changed = bool(query) if is_new_page else context is not None and context.is_history_navigation
+    if is_changed and last != (page, query):
         _follow(query)
         if page in SECTIONS:
             SECTIONS[page].set(query.get("section", ""))

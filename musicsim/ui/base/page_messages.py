@@ -82,12 +82,13 @@ class PageRerun:
         mine, other = self.message.rerun_script, newer.message.rerun_script
         if other.fragment_id and other.fragment_id != mine.fragment_id:
             return None
-        if not self.clicks:
+        if not self.clicks and not mine.is_history_navigation:
             return newer
         if mine.page_script_hash != other.page_script_hash or not self.clicks.keys().isdisjoint(newer.clicks):
             return None
         both = BackMsg()
         both.CopyFrom(newer.message)
+        both.rerun_script.is_history_navigation |= mine.is_history_navigation
         widgets = both.rerun_script.widget_states.widgets
         unclicked = [state for state in other.widget_states.widgets if state.id not in self.clicks]
         del widgets[:]
