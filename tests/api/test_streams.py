@@ -181,6 +181,14 @@ def test_requests_are_merged_unless_click_is_lost():
     assert joined(asked(fragment="y", a=1), asked(fragment="x", a=2)) is None
 
 
+def test_merged_request_of_back_button_still_opens_its_address():
+    older = BackMsg.FromString(asked(a=1))
+    older.rerun_script.is_history_navigation = True
+    both = rerun_of(older.SerializeToString()).join(rerun_of(asked(a=2)))
+    assert both.message.rerun_script.is_history_navigation
+    assert values(both.to_bytes()) == {"a": 2}
+
+
 def test_endless_clicks_are_not_read_ahead(no_refill, monkeypatch):
     monkeypatch.setattr(streams, "RERUNS", 1.0)
 
