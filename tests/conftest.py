@@ -178,6 +178,14 @@ def styles_library(made_once: MakeOnce) -> Path:
 
 
 @pytest.fixture
+def own_styles(styles_library: Path, tmp_path: Path) -> Iterator[Library]:
+    """A copy of the styles library that the test may change."""
+    shutil.copytree(styles_library, tmp_path / "library")
+    with Library.open(tmp_path / "library") as library:
+        yield library
+
+
+@pytest.fixture
 def tiny_library(built_library: Path, tmp_path: Path) -> Iterator[Library]:
     """A copy of the built library that the test may change."""
     folder = tmp_path / "libraries" / "library"

@@ -13,10 +13,10 @@ from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.extensions.exports.request import DEFAULT_K
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.progress import Progress
 
-_K = 10  # default number of nearest songs
 _BLOCK = 1_000  # songs that are read at a time
 
 
@@ -34,7 +34,7 @@ def passages_of(snapshot: Snapshot, like: int | None, k: int | None, progress: P
     """
     if like is None:
         return _typical_parts(snapshot, progress)
-    return _shared_passages(snapshot, like, _K if k is None else k, progress)
+    return _shared_passages(snapshot, like, DEFAULT_K if k is None else k, progress)
 
 
 def _typical_parts(snapshot: Snapshot, progress: Progress) -> Iterator[TimedLabel]:

@@ -6,6 +6,7 @@ from musicsim.explorer.requests.options import option, settle
 
 TABLES = (".parquet", ".npz", ".csv")
 MIREX, ARCHIVE = ".txt", ".zip"
+DEFAULT_K = 10  # neighbors per song
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbours import Neighbours
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.passages import passages_of
-from musicsim.extensions.exports.request import ExportRequest
+from musicsim.extensions.exports.request import DEFAULT_K, ExportRequest
 from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, split_into_blocks
 from musicsim.library.disk.arrays import release_pages
 from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
@@ -25,7 +25,6 @@ from musicsim.progress import Progress
 
 _MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # limits for the size of a block
 _MAX_WITH_NEIGHBORS = 100_000  # maximum number of songs for which the map has neighbors by default
-_K = 10
 
 _SONG = (Column("id", "i8"), *(Column(name, TEXT) for name in ("hash", "path", "title", "artist")))
 
@@ -115,7 +114,7 @@ def _histograms(snapshot: Snapshot, request: ExportRequest, progress: Progress) 
 
 def _neighbors(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
     rows = queries(snapshot, request)
-    k = min(_K if request.k is None else request.k, snapshot.n_indexed - 1)
+    k = min(DEFAULT_K if request.k is None else request.k, snapshot.n_indexed - 1)
     if k < 1:
         name = snapshot.library.name
         raise NotFoundError(f"{name}: exporting neighbors requires at least two songs, and k must be at least 1.")
@@ -130,7 +129,7 @@ def _map(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tabl
     rows = all_rows(snapshot)
     k = request.k
     if k is None:
-        k = _K if len(rows) <= _MAX_WITH_NEIGHBORS else 0
+        k = DEFAULT_K if len(rows) <= _MAX_WITH_NEIGHBORS else 0
     k = min(k, len(rows) - 1)
     columns = [Column(name, TEXT) for name in ("genre", "key", "mode")]
     columns += [Column("year", "i2"), *(Column(name, "f4") for name in ("duration_s", *HEARD, "x", "y"))]

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 import time
 from collections import Counter
 
@@ -18,7 +17,6 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.blind_radio.results import describe, results_of
 from musicsim.extensions.blind_radio.store import SITTING_S, RadioStore, outcome_of, trials, turns
-from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.ui.components.listening import player_routes
 from tests.command import run
@@ -28,10 +26,8 @@ NAMES = {"Sound", "Codewords"}
 
 
 @pytest.fixture
-def library(styles_library, tmp_path):
-    shutil.copytree(styles_library, tmp_path / "own")
-    with Library.open(tmp_path / "own") as opened:
-        yield opened
+def library(own_styles):
+    return own_styles
 
 
 @pytest.fixture

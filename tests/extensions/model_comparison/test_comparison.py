@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.model_comparison import comparison as against
 from musicsim.extensions.model_comparison.comparison import Difference, comparable, compare_with
-from musicsim.library import Library
 from tests.command import run
 from tests.learning import Watcher, hush
 
@@ -32,11 +30,8 @@ def unlearned(monkeypatch):
 
 
 @pytest.fixture
-def library(styles_library, tmp_path):
-    """Build thirty songs by fifteen artists of three genres."""
-    shutil.copytree(styles_library, tmp_path / "library")
-    with Library.open(tmp_path / "library") as opened:
-        yield opened
+def library(own_styles):
+    return own_styles
 
 
 def bring(library, songs, columns, name="net"):

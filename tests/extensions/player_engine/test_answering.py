@@ -1,7 +1,6 @@
 """Tests of responses to players: ids, rules and thumbs are respected, and paths connect the requested songs."""
 
 import json
-import shutil
 import stat
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,18 +20,15 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.extensions.player_engine.answering import Answering, length_of
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
-from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from tests.extensions.player_engine.servers import connect_server, connect_songs
 
 
 @pytest.fixture
-def library(styles_library: Path, tmp_path: Path):
-    """Build thirty songs by fifteen artists of three genres, with one folder per artist."""
-    shutil.copytree(styles_library, tmp_path / "library")
-    with Library.open(tmp_path / "library") as library:
-        yield library
+def library(own_styles):
+    """Thirty songs by fifteen artists of three genres, with one folder per artist."""
+    return own_styles
 
 
 def ids(matches):

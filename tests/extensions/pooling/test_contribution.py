@@ -24,11 +24,8 @@ from tests.learning import hush
 
 
 @pytest.fixture
-def library(styles_library, tmp_path):
-    """Build thirty songs by fifteen artists of three genres."""
-    shutil.copytree(styles_library, tmp_path / "library")
-    with Library.open(tmp_path / "library") as opened:
-        yield opened
+def library(own_styles):
+    return own_styles
 
 
 def bring_noise(library):

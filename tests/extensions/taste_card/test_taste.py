@@ -1,7 +1,6 @@
 """Tests of the parts of a library's sound, a listener's taste, the choice of questions, and the card."""
 
 import json
-import shutil
 from io import BytesIO
 
 import numpy as np
@@ -24,7 +23,6 @@ from musicsim.extensions.taste_card.taste import (
     reduce_variance,
 )
 from musicsim.kernels import harmony_kernel
-from musicsim.library import Library
 from musicsim.progress import no_progress
 from tests.command import run
 from tests.extensions.taste_card.listeners import answer_questions
@@ -34,11 +32,8 @@ BAND = (0x8F, 0xB3, 0xE8)
 
 
 @pytest.fixture
-def library(styles_library, tmp_path):
-    """Open a copy of thirty songs."""
-    shutil.copytree(styles_library, tmp_path / "own")
-    with Library.open(tmp_path / "own") as opened:
-        yield opened
+def library(own_styles):
+    return own_styles
 
 
 def test_timbre_and_rhythm_add_up_to_sound(library):
