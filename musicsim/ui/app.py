@@ -30,6 +30,7 @@ from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import release_memory
 from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
+from musicsim.ui.base.message_cache import STORED_RUNS, MessageCache
 from musicsim.ui.base.page_changes import PageChanges
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 from musicsim.ui.base.text import show_error
@@ -39,7 +40,7 @@ from musicsim.ui.components.song_map import map_script_routes
 _log = logging.getLogger(__name__)
 # With fast reruns, a rerun of the page discards waiting reruns of its fragments, and the clicks that caused them. Each
 # message from a page would also start a thread, and the event loop would wait for it.
-_OPTIONS = {"runner.fastReruns": False}
+_OPTIONS = {"runner.fastReruns": False, "global.maxCachedMessageAge": STORED_RUNS}
 _VISITOR_OPTIONS = {
     "server.headless": True,
     "server.maxUploadSize": VISITORS_MB,
@@ -105,7 +106,8 @@ def app_options() -> dict[str, Any]:
             when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
         )  # fmt: skip
         middleware.append(limits)
-    middleware.append(Middleware(PageChanges))  # after the limits, which hold requests back
+    # after the limits, which hold requests back
+    middleware += [Middleware(PageChanges), Middleware(MessageCache)]
     pages = [*(Route(f"{prefix}/{name}", _redirect) for name in _MOVED), *first_paint_routes(prefix)]
     return {
         "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *pages]),

@@ -141,6 +141,13 @@ WebSocket.prototype.addEventListener = function (type, receive) {
     listen.call(this, type, type === "message" ? hold : receive);
 };
 window.handOver = () => { window.isHeld = false; held.forEach(hand => hand()); };
+window.handOverOneByOne = async () => {
+    for (const hand of held) {  // also those that come meanwhile
+        hand();
+        await new Promise(done => setTimeout(done));
+    }
+    window.isHeld = false;
+};
 """
 
 
@@ -202,3 +209,22 @@ def test_late_click_on_left_page_keeps_new_page(page, address, home, come_togeth
     expect(page.get_by_role("heading", name="Library", exact=True)).to_have_count(0)
     page.wait_for_selector(IDLE)
     expect(page.get_by_test_id("stMainBlockContainer").get_by_role("button").first).to_be_visible()
+
+
+def test_return_to_page_before_the_last_run_ended(page, address):
+    """By default, the request names messages that the browser deletes at the end of the last run."""
+    runs = note_runs(page)
+    visit(page, address, "playlist")
+    page.wait_for_selector(IDLE)
+    switch(page, "train")
+    page.wait_for_selector(IDLE)
+    page.evaluate("window.isHeld = true")
+    for name in ("Library", "Playlist"):
+        runs.clear()
+        page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
+        wait_for_held_run(page, runs)
+    page.evaluate("window.handOverOneByOne()")
+    expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
+    page.wait_for_selector(IDLE)
+    expect(page.get_by_role("button", name="Generate")).to_be_visible()
+    expect(page.get_by_text("Connection error")).to_have_count(0)

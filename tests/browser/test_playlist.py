@@ -20,7 +20,8 @@ def draw(page: Page, address: str, n_songs: int = 8) -> list[int]:
 
 
 def edit(page: Page, part: str) -> None:
-    """Open a part of the sentence with the keyboard."""
+    """Open a part of the sentence with the keyboard, once the page is at rest: a redrawn button loses the key."""
+    page.wait_for_selector(IDLE)
     page.locator(f".st-key-playlist_part_{part} button").first.press("Enter")
 
 
