@@ -47,6 +47,11 @@ T = TypeVar("T")
 _AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
 _MAX_UPLOADS = 32  # uploads that are waiting or being processed
 _RETRY_AFTER_S = 15
+_MAX_OFFSET = 10_000_000
+_SOUND_BODY = {
+    "required": True,
+    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+}
 _UPLOAD_NAME = "the uploaded file"  # name of an upload in messages
 _MAX_UNWRITTEN = 1 << 20  # bytes; chunks are 64 kB, and a thread call per chunk would take longer than writing it
 ModelQuery = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
@@ -125,10 +130,16 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
 @router.get("/songs")
 @visitor_may
 def songs(
-    library: str | None = None, search: str = "", limit: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 50
+    library: str | None = None,
+    search: str = "",
+    limit: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 50,
+    offset: Annotated[int, Query(ge=0, le=_MAX_OFFSET, description="number of songs to skip")] = 0,
 ) -> list[dict[str, Any]]:
-    """List songs whose title or artist contains `search`; songs whose title begins with it come first."""
-    return [render_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit)]
+    """List songs whose title or artist contains `search`; songs whose title begins with it come first.
+
+    To list all songs, add `limit` to `offset` until a response has fewer songs.
+    """
+    return [render_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit, offset)]
 
 
 @router.get("/songs/{song_id}/similar")
@@ -161,7 +172,7 @@ upload_slots = threading.BoundedSemaphore(_MAX_UPLOADS)
 """Slots for uploads that are waiting or being processed."""
 
 
-@router.post("/similar", responses={413: {}, 503: {}})
+@router.post("/similar", responses={413: {}, 503: {}}, openapi_extra={"requestBody": _SOUND_BODY})
 @visitor_may
 async def similar_to_file(
     request: Request,

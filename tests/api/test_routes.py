@@ -152,6 +152,20 @@ def test_lists_songs_and_generates_playlist(client):
     assert client.get("/api/openapi.json").json()["info"]["title"] == "musicsim"
 
 
+def test_songs_are_listed_in_parts(client, tiny_library):
+    ids = [song["id"] for song in client.get("/api/songs?limit=200").json()]
+    assert sorted(ids) == [song.id for song in tiny_library.songs()]
+    parts = [client.get("/api/songs", params={"limit": 5, "offset": at}).json() for at in range(0, len(ids) + 5, 5)]
+    assert [song["id"] for part in parts for song in part] == ids
+    assert client.get("/api/songs?offset=-1").status_code == 422
+
+
+def test_schema_says_that_body_is_a_file(client):
+    body = client.get("/api/openapi.json").json()["paths"]["/similar"]["post"]["requestBody"]
+    assert body["required"]
+    assert body["content"]["application/octet-stream"]["schema"]["format"] == "binary"
+
+
 def test_model_is_selected_by_query_parameter(client, tiny_library):
     add_representation(tiny_library, RepresentationSettings("histogram"), "plain", lambda *_args, **_options: None)
     listed = client.get("/api/models").json()

@@ -289,9 +289,12 @@ class Snapshot:
         n_albums = min(len(albums), n_others - n_artists)
         return Found(artists[:n_artists], albums[:n_albums], songs[: limit - n_artists - n_albums])
 
-    def songs_with(self, text: str, limit: int) -> list[Song]:
-        """Return at most `limit` songs for which :meth:`Song.matches` is true: matching titles first, then by id."""
-        return self.songs_by_id(self._table.ids_with(text, limit).tolist())
+    def songs_with(self, text: str, limit: int, offset: int = 0) -> list[Song]:
+        """Return at most `limit` songs for which :meth:`Song.matches` is true: matching titles first, then by id.
+
+        The first `offset` songs are skipped.
+        """
+        return self.songs_by_id(self._table.ids_with(text, offset + limit)[offset:].tolist())
 
     def tags_of(self, song_ids: Iterable[int] | None = None) -> dict[int, list[tuple[str, float]]]:
         """Return the tags and weights of some or all songs, heaviest first; songs without tags are left out."""
