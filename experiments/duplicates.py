@@ -27,6 +27,7 @@ import soundfile
 import soxr
 
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from experiments.support.encoding import encode, encode_flac
 from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc
@@ -60,30 +61,6 @@ Pool = ProcessPoolExecutor
 # --- copies and near misses ---------------------------------------------------------------------
 
 
-def _encoded(
-    y: Float32Array, sr: int, container: str, codec: str, kbps: int = 0, rate: int = 0, **options: str
-) -> bytes:
-    """Return a file encoded by PyAV; `options` are those of the codec."""
-    layout = "mono" if len(y) == 1 else "stereo"
-    file = io.BytesIO()
-    with av.open(file, "w", format=container) as output:
-        stream = output.add_stream(codec, rate=rate or sr, layout=layout, options=options)
-        if kbps:
-            stream.bit_rate = 1000 * kbps
-        resampler = av.AudioResampler(stream.codec_context.format, layout, rate or sr)
-        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(y), format="fltp", layout=layout)
-        frame.sample_rate = sr
-        for part in (*resampler.resample(frame), *resampler.resample(None)):
-            part.pts = None
-            output.mux(stream.encode(part))
-        output.mux(stream.encode(None))
-    return file.getvalue()
-
-
-def _flac(y: Float32Array, sr: int) -> bytes:
-    return _encoded(y, sr, "flac", "flac")
-
-
 def _vorbis(y: Float32Array, sr: int) -> bytes:
     file = io.BytesIO()
     with soundfile.SoundFile(file, "w", sr, len(y), format="OGG", subtype="VORBIS") as output:
@@ -94,30 +71,30 @@ def _vorbis(y: Float32Array, sr: int) -> bytes:
 
 def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
     """Yield the original and every kind of duplicate of a sound with one or two channels."""
-    yield "original", _flac(y, sr)
+    yield "original", encode_flac(y, sr)
     for kbps in (64, 128, 320):
-        yield f"mp3 {kbps} kbit/s", _encoded(y, sr, "mp3", "libmp3lame", kbps)
+        yield f"mp3 {kbps} kbit/s", encode(y, sr, "mp3", "libmp3lame", kbps)
     # LAME's fastest setting is rare, and the worst of all encodings here
-    fastest = _encoded(y, sr, "mp3", "libmp3lame", 64, compression_level="7")
+    fastest = encode(y, sr, "mp3", "libmp3lame", 64, compression_level="7")
     yield "mp3 64 kbit/s, fastest encoder", fastest
     yield "ogg", _vorbis(y, sr)
-    yield "opus 96 kbit/s", _encoded(y, sr, "ogg", "libopus", 96, rate=48000)
-    yield "m4a 128 kbit/s", _encoded(y, sr, "ipod", "aac", 128)
-    yield "gain -6 dB", _flac(0.5 * y, sr)
-    yield "gain +3 dB, clipped", _flac(np.clip(1.41 * y, -1, 1), sr)
-    yield "1 s cut off", _flac(y[:, sr:], sr)
+    yield "opus 96 kbit/s", encode(y, sr, "ogg", "libopus", 96, rate=48000)
+    yield "m4a 128 kbit/s", encode(y, sr, "ipod", "aac", 128)
+    yield "gain -6 dB", encode_flac(0.5 * y, sr)
+    yield "gain +3 dB, clipped", encode_flac(np.clip(1.41 * y, -1, 1), sr)
+    yield "1 s cut off", encode_flac(y[:, sr:], sr)
     half = np.zeros((len(y), sr // 2), np.float32)
-    yield "0.5 s of silence at both ends", _flac(np.concatenate([half, y, half], axis=1), sr)
+    yield "0.5 s of silence at both ends", encode_flac(np.concatenate([half, y, half], axis=1), sr)
     for rate in RATES:
         if rate != sr:
-            yield f"{rate / 1000:g} kHz", _flac(soxr.resample(y.T, sr, rate).T, rate)
-    yield "0.05 % faster", _flac(soxr.resample(y.T, sr * (1 + 0.0005), sr).T, sr)
+            yield f"{rate / 1000:g} kHz", encode_flac(soxr.resample(y.T, sr, rate).T, rate)
+    yield "0.05 % faster", encode_flac(soxr.resample(y.T, sr * (1 + 0.0005), sr).T, sr)
     noise = np.random.default_rng(0).standard_normal(y.shape, np.float32)
-    yield "noise, 40 dB softer", _flac(y + 0.01 * np.sqrt(np.mean(y**2)) * noise, sr)
+    yield "noise, 40 dB softer", encode_flac(y + 0.01 * np.sqrt(np.mean(y**2)) * noise, sr)
     mono = y.mean(axis=0, keepdims=True)
     if len(y) == 2:
-        yield "mono", _flac(mono, sr)
-    yield "mp3 48 kbit/s, mono, -6 dB, 1 s cut off", _encoded(0.5 * mono[:, sr:], sr, "mp3", "libmp3lame", 48)
+        yield "mono", encode_flac(mono, sr)
+    yield "mp3 48 kbit/s, mono, -6 dB, 1 s cut off", encode(0.5 * mono[:, sr:], sr, "mp3", "libmp3lame", 48)
 
 
 def _song(y: Float32Array) -> Song:

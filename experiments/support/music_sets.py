@@ -16,7 +16,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.stores.files import absolute
 
-__all__ = ["MusicSet", "find_pieces", "music_sets"]
+__all__ = ["MusicSet", "find_pieces", "fitted_copy", "music_sets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def music_sets(settings: Settings, cache: Path, progress: Progress) -> Generator
             progress(f"analyzing {music}")
             with Library.open(source) as library:
                 library.add(music)
-        with _fitted_copy(source, progress) as library:
+        with fitted_copy(source, progress) as library:
             pieces = find_pieces(library, music, settings.labels)
             settings.facts[name] = (
                 f"{len(pieces)} pieces, {len(pieces.queries)} queries by {pieces.n_composers} composers"
@@ -58,7 +58,8 @@ def music_sets(settings: Settings, cache: Path, progress: Progress) -> Generator
 
 
 @contextmanager
-def _fitted_copy(source: Path, progress: Progress) -> Iterator[Library]:
+def fitted_copy(source: Path, progress: Progress) -> Iterator[Library]:
+    """Open a copy of a library that may be changed, with models fitted without the constants of other music."""
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) / "library"
         shutil.copytree(source, folder)

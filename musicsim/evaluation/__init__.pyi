@@ -1,3 +1,4 @@
+from .coherence import order_coherence as order_coherence
 from .continuation import continuation_scores as continuation_scores
 from .graded import score_groups as score_groups
 from .listening import Agreement as Agreement
