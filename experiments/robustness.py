@@ -9,7 +9,7 @@ songs share the query's style (demo) or composer (real music). Measures of each 
 - P@1, P@5: share of relevant songs among the nearest other songs; the difference to the unchanged query is paired, with
   its 95 % interval over artists or composers
 
-Models are Sound and codeword histograms, fitted on the collection.
+Models are the built-in ones, Sound and codeword histograms, fitted on the collection.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,12 +30,9 @@ from experiments.support.uci import one_core_each
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import Sound, analyse_sound, load
 from musicsim.evaluation import bootstrap_pairs
-from musicsim.explorer.refresh.fitting import RepresentationSettings
-from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.search.query import find_similar, make_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
-from musicsim.progress import no_progress
 
 RATE = 44100
 QUERY_S, CUT_S = 60.0, 10.0
@@ -151,7 +148,6 @@ def measure(
             sounds.append(sound)
             if number % 10 == 0:
                 progress(f"{name}: {number} of {len(songs)} songs changed")
-    add_representation(library, RepresentationSettings("histogram"), "Codewords", no_progress)
     rows: list[Row] = []
     for record in library.models.all():
         found = {
