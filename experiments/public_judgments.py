@@ -4,24 +4,24 @@
 or dim-sim, and describes the clips by *Sound*. ``--library PATH`` takes the clips from a library instead of a folder.
 The library of a folder is kept in ``data/experiments/public_judgments``, or in the folder of ``--cache``.
 
-Protocol, as in Stober and Nürnberger (2011) and Wolff and Weyde (2014): a vote for the odd one k of i, j, k says that
-d(i, j) < d(i, k) and d(j, i) < d(j, k). Of two opposite comparisons, that with more votes stays, or none at a tie. Those
-that would close a cycle are dropped, which leaves an acyclic graph. Training and test votes are cleaned separately. There
-are ten folds, with two ways to hold votes out:
+The protocol follows Stober and Nürnberger (2011) and Wolff and Weyde (2014). A vote for the odd one k of i, j, k says
+that d(i, j) < d(i, k) and d(j, i) < d(j, k). Of two opposite comparisons, the one with more votes stays; at a tie, both
+are dropped. Comparisons that would close a cycle are dropped too. Training and test votes are cleaned separately. There
+are ten folds, and two ways to hold votes out:
 
-- by triple: the votes on the same three clips are in one fold. The clips may also be in training questions.
-- by component: clips are joined if a question contains both, and questions on one connected component of this graph
-  are in one fold. No clip of a test question is in training.
+- by triple: all votes on the same three clips are in one fold. Training questions may contain the same clips.
+- by component: two clips are joined if a question contains both. All questions on a connected component of this graph
+  are in one fold, so no clip of a test question is in training.
 
-C is chosen on a held-out third of the training questions. The short form takes one of three splits for this and stops
-fits early.
+C is chosen on a held-out third of the training questions. The short form uses one split for this instead of three, and
+stops fits earlier. There are two scores:
 
 - majority: share of the cleaned test comparisons in order
-- votes: share of the single test votes in order. It also counts votes that the majority contradicts.
+- votes: share of all test votes in order, including votes against the majority
 
 "Most" is the largest share of votes that any distance can reach. The ceiling is the share of votes that agree with
-the majority of the *other* votes on the same comparison. A tie counts half. The 95 % intervals resample whole components
-(triples by triple).
+the majority of the other votes on the same comparison; a tie counts half. The 95 % intervals resample the held-out
+groups: triples, or components. Those of "most" and of the ceiling resample components.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -11,7 +11,6 @@ another. The folder also keeps the library of a folder of music. ``--full`` uses
 every third.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np

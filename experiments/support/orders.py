@@ -185,9 +185,7 @@ def kernel_learner(
     return learn
 
 
-def learn_chosen(
-    method: Method, split: Split, validation: Sequence[Split], score: Score
-) -> tuple[Space, float | None]:
+def learn_chosen(method: Method, split: Split, validation: Sequence[Split], score: Score) -> tuple[Space, float | None]:
     """Choose a setting by the mean over validation splits, and learn from all training questions."""
     setting = method.settings[0] if len(method.settings) == 1 else None
     if len(method.settings) > 1:

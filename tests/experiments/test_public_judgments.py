@@ -106,9 +106,7 @@ def test_planted_metric_is_learned(planted):
 
 def test_too_few_components_are_not_held_out(planted):
     judged, X = planted
-    few = type(judged)(
-        judged.data_set, judged.form, judged.clips, judged.paths, judged.questions[:8], judged.votes[:8]
-    )
+    few = type(judged)(judged.data_set, judged.form, judged.clips, judged.paths, judged.questions[:8], judged.votes[:8])
     settings = Settings(full=False)
     rows, claims = judge(few, X, TINY, settings, quiet)
     assert [row["held out"] for row in rows] == ["nothing", "nothing"]

@@ -140,8 +140,8 @@ def _select_parser(header: Sequence[str], label: str) -> Callable[[dict[str, str
     missing = ", ".join(n for n in _NEEDED if n not in header)
     problem = f"lacks {missing}" if "form" in header else "does not contain answers"
     raise LibraryError(
-        f"{label}: the file {problem}. It needs the columns of an export, of MagnaTagATune's comparisons or of dim-sim, "
-        f"or {', '.join(_BLISS)}."
+        f"{label}: the file {problem}. It needs the columns of an export, {', '.join(_BLISS)}, "
+        "or those of MagnaTagATune's comparisons or dim-sim."
     )
 
 

@@ -99,7 +99,8 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
     """Import answers from a file written by :func:`export_answers`, bliss's survey, or a public data set.
 
     Songs are matched by the hash of their file, then by the end of its path, then by artist and title. Known answers
-    are skipped. The votes in a public data set become answers by one listener, who has the name of the data set. Raises LibraryError, and writes nothing, if the file cannot be read or has no answers.
+    are skipped. The votes in a public data set become answers by one listener, who has the name of the data set.
+    Raises LibraryError, and writes nothing, if the file cannot be read or has no answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
@@ -110,9 +111,7 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
     matches = match_songs(library, {song for _, row in found if not isinstance(row, str) for song in row.songs})
     voted = [row for _, row in found if isinstance(row, FiledVotes)]
     rows = [(line, a) for line, row in found for a in (row.answers() if isinstance(row, FiledVotes) else (row,))]
-    n_unmatched = sum(
-        any(matches[song] is None for song in row.songs) for _, row in rows if not isinstance(row, str)
-    )
+    n_unmatched = sum(any(matches[song] is None for song in row.songs) for _, row in rows if not isinstance(row, str))
     # each answer in the library matches only one undated answer, so a listener may give the same answer twice
     stored = library.judgments.answers()
     undated = Counter((a.listener, a.kind, a.song_ids, a.chosen) for a in stored)
