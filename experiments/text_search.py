@@ -11,22 +11,17 @@ another. The folder also keeps the library of a folder of music. ``--full`` uses
 every third.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main
 from experiments.support import game_music
-from experiments.support.pieces import open_copy
+from experiments.support.pieces import open_music
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
-from musicsim.explorer.refresh.refresh import refresh
 from musicsim.extensions.embeddings.adding import add_text
 from musicsim.extensions.embeddings.text_networks import rank_by_text
-from musicsim.library import Library
 
 CACHE = game_music.CACHE.parent / "text_search"
 PAIR = ("audio.onnx", "text.onnx", "tokenizer.json")
@@ -42,7 +37,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     for path in (audio, text, tokenizer):
         if not path.is_file():
             raise Skipped(f"{path} is missing. Put both networks of a CLAP pair and its tokenizer there.")
-    with _open_library(settings, cache, progress) as library:
+    with open_music(settings, cache, progress) as library:
 
         def show(message: str, done: int = 0, total: int = 0, /, **_: object) -> None:
             if done and done % 50 == 0:
@@ -63,19 +58,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         settings.facts["data"] = f"{len(ids)} songs, {len(texts)} words"
         orders = {word: np.searchsorted(ids, rank(word)) for word in texts}
     return measure(texts, orders, artists, settings.seed)
-
-
-@contextmanager
-def _open_library(settings: Settings, cache: Path, progress: Progress) -> Iterator[Library]:
-    if settings.music is None:
-        with open_copy(settings) as library:
-            yield library
-        return
-    with Library.open(cache / "library") as library:
-        progress(f"analyzing {settings.music}")
-        library.add(settings.music)
-        refresh(library)
-        yield library
 
 
 def find_texts(words_of: list[set[str]], artists: np.ndarray) -> dict[str, BoolArray]:

@@ -4,6 +4,7 @@ import csv
 import json
 
 from tests.command import run
+from tests.experiments.votes import magnatagatune_file
 
 
 def answer_some(library):
@@ -41,6 +42,20 @@ def test_prints_summary_without_json_option(tiny_library, tmp_path):
     out, problems = run("answers", "import", file, library=library, expect=3)
     assert "3 answers read: 0 added, 2 already known." in out
     assert "left out: Line 4: “Song clicks 1” by [red] is not in this library." in problems
+
+
+def test_reports_comparisons_of_public_data_set(tiny_library, tmp_path):
+    library, file = tiny_library.folder, tmp_path / "comparisons_final.csv"
+    paths = {song.id: f"{song.path.parent.name}/{song.path.name}" for song in tiny_library.songs()} | {99: "z/z.mp3"}
+    a, b, c, *_ = paths
+    file.write_text(magnatagatune_file([((a, b, c), (0, 2, 2)), ((a, b, 99), (1, 0, 0))], paths), "utf-8")
+    told = json.loads(run("answers", "import", file, "--json", library=library, expect=3)[0])
+    assert (told["read"], told["added"], told["unmatched"]) == (5, 4, 1)
+    assert told["comparisons"] == {"used": 1, "unmatched": 1, "undecided": 1}
+    out, problems = run("answers", "import", file, library=library, expect=3)
+    assert "5 answers read: 0 added, 4 already known." in out
+    assert "1 comparison used (1 without a majority), 1 unmatched." in out
+    assert "left out: Line 3: “z/z.mp3” is not in this library." in problems
 
 
 def test_rejects_other_file_type(tiny_library, tmp_path):

@@ -23,7 +23,9 @@ __all__ = [
     "Space",
     "Split",
     "everything",
+    "in_order",
     "kernel_learner",
+    "learn_chosen",
     "levelled",
     "measure",
     "order_score",
@@ -183,8 +185,8 @@ def kernel_learner(
     return learn
 
 
-def measure(method: Method, split: Split, validation: Sequence[Split], score: Score) -> Result:
-    """Choose a setting by the mean over validation splits, learn from all training questions, and test."""
+def learn_chosen(method: Method, split: Split, validation: Sequence[Split], score: Score) -> tuple[Space, float | None]:
+    """Choose a setting by the mean over validation splits, and learn from all training questions."""
     setting = method.settings[0] if len(method.settings) == 1 else None
     if len(method.settings) > 1:
         means = [
@@ -192,18 +194,29 @@ def measure(method: Method, split: Split, validation: Sequence[Split], score: Sc
             for one in method.settings
         ]
         setting = method.settings[int(np.argmax(means))]  # ties go to the first
-    space = method.learn(split.songs, split.train, np.nan if setting is None else setting)
+    return method.learn(split.songs, split.train, np.nan if setting is None else setting), setting
+
+
+def measure(method: Method, split: Split, validation: Sequence[Split], score: Score) -> Result:
+    """Choose a setting by the mean over validation splits, learn from all training questions, and test."""
+    space, setting = learn_chosen(method, split, validation, score)
     return Result(method.name, score(space.points, split.test), setting, space.kernel_weights)
 
 
-def order_score(points: Float64Array, comparisons: Int64Array) -> dict[str, float]:
-    """Return the share of comparisons in order, with ties counted as half, and the share of ties.
+def in_order(points: Float64Array, comparisons: Int64Array) -> Float64Array:
+    """Return 1 for each comparison in order, 0 for each other one, and 0.5 for a tie.
 
     Distances that differ only by rounding are equal: songs with the same labels have the same distance to others.
     """
     near, far = (np.square(points[a] - points[b]).sum(axis=1) for a, b in comparisons.T.reshape(2, 2, -1))
     is_tied = np.abs(near - far) <= _ROUNDING * np.maximum(near, far)
-    return {IN_ORDER: float(np.mean(np.where(is_tied, 0.5, near < far))), TIES: float(np.mean(is_tied))}
+    return np.where(is_tied, 0.5, near < far)
+
+
+def order_score(points: Float64Array, comparisons: Int64Array) -> dict[str, float]:
+    """Return the share of comparisons in order, with ties counted as half, and the share of ties."""
+    held = in_order(points, comparisons)
+    return {IN_ORDER: float(held.mean()), TIES: float(np.mean(held == 0.5))}
 
 
 # --- lines of tables ----------------------------------------------------------------------------------

@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks.support.report import Settings, Skipped
+from benchmarks.support.report import Progress, Settings, Skipped
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import hubness
+from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library, Song
 from musicsim.library.stores.files import absolute
 from musicsim.library.tags.artists import fold_name
@@ -28,6 +29,7 @@ __all__ = [
     "labelled",
     "mutual_proximity",
     "open_copy",
+    "open_music",
     "scores",
     "tagged",
     "with_proximity",
@@ -82,6 +84,20 @@ def open_copy(settings: Settings) -> Iterator[Library]:
         shutil.copytree(settings.library, folder)
         with Library.open(folder) as library:
             yield library
+
+
+@contextmanager
+def open_music(settings: Settings, cache: Path, progress: Progress) -> Iterator[Library]:
+    """Open a copy of the library of ``--library``, or analyze the folder of ``--music``; `cache` keeps its library."""
+    if settings.music is None:
+        with open_copy(settings) as library:
+            yield library
+        return
+    with Library.open(cache / "library") as library:
+        progress(f"analyzing {settings.music}")
+        library.add(settings.music)
+        refresh(library)
+        yield library
 
 
 @dataclass(frozen=True, slots=True)

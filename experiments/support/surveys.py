@@ -13,6 +13,8 @@ from musicsim._arrays import Float64Array, Int64Array
 
 __all__ = [
     "Survey",
+    "agreed_by_all",
+    "agreed_by_others",
     "agreement",
     "ceiling",
     "ceiling_row",
@@ -97,6 +99,21 @@ def agreement(groups: Int64Array, odd_songs: Int64Array) -> Float64Array:
         n = counts.sum()
         shares.append(float((counts * (counts - 1)).sum() / (n * (n - 1))))
     return np.array(shares)
+
+
+def agreed_by_all(votes: Int64Array, against: Int64Array) -> Float64Array:
+    """Return the share of votes on the side of the majority: no distance can agree with more of them."""
+    return np.asarray(np.maximum(votes, against) / (votes + against))
+
+
+def agreed_by_others(votes: Int64Array, against: Int64Array) -> Float64Array:
+    """Return the share of votes on the side of the majority of the other votes; a tie of the others counts half.
+
+    The vote itself is left out of the majority, so that a question with few votes does not seem to be agreed upon.
+    """
+    lead = votes - against
+    for_it, for_other = (np.clip((side - 1) * 0.5 + 0.5, 0.0, 1.0) for side in (lead, -lead))
+    return np.asarray((votes * for_it + against * for_other) / (votes + against))
 
 
 def ceiling(agreed: float) -> float:

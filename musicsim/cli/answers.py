@@ -11,6 +11,7 @@ from musicsim.library.importing.answers import export_answers, import_answers
 from musicsim.wording import count
 
 group = typer.Typer(no_args_is_help=True)
+_OF_VOTES = {name: f"n_{name}" for name in ("used", "unmatched", "undecided")}
 
 
 @group.command("export")
@@ -35,7 +36,11 @@ def _export(
 @group.command("import")
 def _import(
     file: Annotated[
-        Path, typer.Argument(help="An exported CSV file, or one with columns song1,song2,song3,picked_song.")
+        Path,
+        typer.Argument(
+            help="An exported CSV file, one with columns song1,song2,song3,picked_song, or the votes in MagnaTagATune "
+            "(comparisons_final.csv) or dim-sim (clean-dim-sim.csv)."
+        ),
     ],
     library: LibraryOption = None,
     as_json: JsonOption = False,
@@ -49,9 +54,13 @@ def _import(
     n_left = result.n_read - result.n_added - result.n_known
     if as_json:
         counts = {name: f"n_{name}" for name in ("read", "added", "known", "unmatched")}
-        emit(render_fields(result, "problems", **counts))
+        votes = result.comparisons
+        extra = {} if votes is None else {"comparisons": render_fields(votes, **_OF_VOTES)}
+        emit(render_fields(result, "problems", **counts) | extra)
     else:
         typer.echo(f"{count(result.n_read, 'answer')} read: {result.n_added} added, {result.n_known} already known.")
+        if result.comparisons is not None:
+            typer.echo(f"{result.comparisons}.")
         for problem in result.problems:
             warn("left out", problem)
     if n_left:

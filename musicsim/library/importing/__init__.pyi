@@ -11,6 +11,9 @@ from .importer import refuse as refuse
 from .importer import waiting_proposals as waiting_proposals
 from .matching import Matcher as Matcher
 from .matching import Proposal as Proposal
+from .public_judgments import PublicJudgments as PublicJudgments
+from .public_judgments import VotedTriplets as VotedTriplets
+from .public_judgments import load_judgments as load_judgments
 from .reading import FORMATS as FORMATS
 from .reading import ME as ME
 from .reading import read_listening as read_listening

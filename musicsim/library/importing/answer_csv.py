@@ -3,7 +3,10 @@
 The columns, in any order, are `answered_at` (ISO 8601), `listener`, `form`, `chosen` ("song1" to "song4" or "unsure"),
 `is_random`, `foreseen`, `model`, and for each song `song1_hash`, `song1_artist`, `song1_title` and `song1_path`. Paths
 are cut to their last three parts, to hide the name of the computer's owner. Files of bliss's odd-one-out survey can
-also be read.
+also be read, and two public data sets with the votes of many listeners:
+
+- MagnaTagATune (comparisons_final.csv, separated by tabs): three clips, and the votes for each as the odd one out.
+- dim-sim (clean-dim-sim.csv): an anchor, two songs, and the votes for each song as the one more like the anchor.
 """
 
 import csv
@@ -12,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, repeat
 from pathlib import PurePath
 from typing import BinaryIO
 
@@ -27,6 +31,10 @@ ANSWER_COLUMNS = (*_OF_ANSWER, *(f"song{n}_{name}" for n in range(1, _MAX_SONGS 
 """Columns of musicsim's own format."""
 _NEEDED = ("listener", "form", "chosen", *(f"song{n}_{name}" for n in (1, 2, 3) for name in _OF_SONG))
 _BLISS = ("song1", "song2", "song3", "picked_song")
+_MAGNATAGATUNE = tuple(f"clip{n}_{name}" for n in (1, 2, 3) for name in ("id", "numvotes", "mp3_path"))
+_DIM_SIM = (*(f"{clip}_{name}" for clip in ("anchor", "song1", "song2") for name in ("id", "start_seconds")),
+            "song1_vote", "song2_vote")  # fmt: skip
+_MAX_VOTES = 10_000
 _UNSURE = "unsure"
 _YES_NO = {True: "yes", False: "no", None: ""}
 _FROM_YES_NO = {text: value for value, text in _YES_NO.items()}
@@ -57,6 +65,30 @@ class FiledAnswer:
     model: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FiledVotes:
+    """A question in a public data set, with the number of listeners who chose each song."""
+
+    data_set: str
+    form: str
+    clips: tuple[str, ...]  # names in the data set; for "like", the reference clip comes first
+    songs: tuple[FiledSong, ...]
+    votes: tuple[int, ...]  # number of votes for each song; 0 for a reference
+
+    @property
+    def has_majority(self) -> bool:
+        """True if one song has more votes than each other song."""
+        return self.votes.count(max(self.votes)) == 1
+
+    def answers(self) -> Iterator[FiledAnswer]:
+        """Yield one answer per vote; the listener's name is that of the data set."""
+        for chosen, n_votes in enumerate(self.votes):
+            yield from repeat(FiledAnswer(None, self.data_set, self.form, self.songs, chosen), n_votes)
+
+
+Filed = FiledAnswer | FiledVotes
+
+
 def answer_cells(answer: FiledAnswer) -> list[str]:
     """Return an answer as a row with :data:`ANSWER_COLUMNS`."""
     time = "" if answer.created_at is None else datetime.fromtimestamp(answer.created_at, UTC).isoformat()
@@ -69,11 +101,13 @@ def answer_cells(answer: FiledAnswer) -> list[str]:
     return cells + [""] * (len(ANSWER_COLUMNS) - len(cells))
 
 
-def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer | str]]:
-    """Yield each answer's line number, with the answer or its problem; error messages begin with `label`."""
+def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, Filed | str]]:
+    """Yield each row's line number, with its answer, votes or problem; error messages begin with `label`."""
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    rows = csv.reader(text, strict=True)
     try:
+        first = text.readline()
+        delimiter = "\t" if first.count("\t") > first.count(",") else ","
+        rows = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
         header = [name.strip().lower() for name in next(rows, [])]
         parse = _select_parser(header, label)
         line = rows.line_num + 1
@@ -82,7 +116,7 @@ def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer 
                 yield line, f"has {len(cells)} values, but the header has {len(header)}"
             elif cells:
                 try:
-                    answer: FiledAnswer | str = parse(dict(zip(header, cells, strict=True)))
+                    answer: Filed | str = parse(dict(zip(header, cells, strict=True)))
                 except ValueError as error:
                     answer = str(error)
                 yield line, answer
@@ -95,13 +129,20 @@ def read_answers(file: BinaryIO, label: str) -> Iterator[tuple[int, FiledAnswer 
         text.detach()
 
 
-def _select_parser(header: Sequence[str], label: str) -> Callable[[dict[str, str]], FiledAnswer]:
-    for needed, parse in ((_NEEDED, _parse_own), (_BLISS, _parse_bliss)):
+def _select_parser(header: Sequence[str], label: str) -> Callable[[dict[str, str]], Filed]:
+    parsers: tuple[tuple[Sequence[str], Callable[[dict[str, str]], Filed]], ...] = (
+        (_NEEDED, _parse_own), (_BLISS, _parse_bliss), (_MAGNATAGATUNE, _parse_magnatagatune),
+        (_DIM_SIM, _parse_dim_sim),
+    )  # fmt: skip
+    for needed, parse in parsers:
         if set(needed) <= set(header):
             return parse
     missing = ", ".join(n for n in _NEEDED if n not in header)
     problem = f"lacks {missing}" if "form" in header else "does not contain answers"
-    raise LibraryError(f"{label}: the file {problem}. It needs the columns of an export, or {', '.join(_BLISS)}.")
+    raise LibraryError(
+        f"{label}: the file {problem}. It needs the columns of an export, {', '.join(_BLISS)}, "
+        "or those of MagnaTagATune's comparisons or dim-sim."
+    )
 
 
 def _parse_own(cells: dict[str, str]) -> FiledAnswer:
@@ -129,6 +170,45 @@ def _parse_bliss(cells: dict[str, str]) -> FiledAnswer:
     songs = tuple(FiledSong(path=name) for name in names)
     time = _parse_time(cells.get("updated_date", ""))
     return FiledAnswer(time, listener or ME, "odd", songs, names.index(picked) if picked else None)
+
+
+def _parse_magnatagatune(cells: dict[str, str]) -> FiledVotes:
+    clips, votes, paths = (
+        [cells[f"clip{n}_{name}"].strip() for n in (1, 2, 3)] for name in ("id", "numvotes", "mp3_path")
+    )
+    return _join_votes("MagnaTagATune", "odd", clips, paths, [_parse_votes(text) for text in votes])
+
+
+def _parse_dim_sim(cells: dict[str, str]) -> FiledVotes:
+    ids, starts = (
+        [cells[f"{clip}_{name}"].strip() for clip in ("anchor", "song1", "song2")] for name in ("id", "start_seconds")
+    )
+    clips = [f"{track}@{_parse_start(start):g}" if track else "" for track, start in zip(ids, starts, strict=True)]
+    votes = [0, *(_parse_votes(cells[f"song{n}_vote"]) for n in (1, 2))]
+    return _join_votes("dim-sim", "like", clips, [f"{track}.mp3" for track in ids], votes)
+
+
+def _join_votes(data_set: str, form: str, clips: list[str], paths: list[str], votes: list[int]) -> FiledVotes:
+    if not all(clips) or not all(paths) or len(set(clips)) < len(clips):
+        raise ValueError(f"the clips are {', '.join(repr(clip[:40]) for clip in clips)}; give three different clips")
+    return FiledVotes(data_set, form, tuple(clips), tuple(FiledSong(path=path) for path in paths), tuple(votes))
+
+
+def _parse_votes(text: str) -> int:
+    n_votes = int(text) if text.strip().isdecimal() else _MAX_VOTES + 1
+    if n_votes > _MAX_VOTES:
+        raise ValueError(f"the number of votes is {text[:40]!r}; it must be a whole number from 0 to {_MAX_VOTES:,}")
+    return n_votes
+
+
+def _parse_start(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ValueError(f"the start of a clip is {text[:40]!r}; it must be a number of seconds")
+    return seconds
 
 
 def _parse_yes_no(name: str, text: str) -> bool | None:

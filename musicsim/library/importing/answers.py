@@ -15,13 +15,34 @@ from musicsim.errors import LibraryError
 from musicsim.library.db import schema, some_ids
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.disk.csv_cells import as_csv, shorten_problems
-from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, FiledAnswer, FiledSong, answer_cells, read_answers
+from musicsim.library.importing.answer_csv import (
+    ANSWER_COLUMNS,
+    FiledAnswer,
+    FiledSong,
+    FiledVotes,
+    answer_cells,
+    read_answers,
+)
 from musicsim.library.importing.matching import Matcher
 from musicsim.library.importing.places import PlaceIndex
 from musicsim.library.importing.records import NamedSong
 from musicsim.library.library import Library
 from musicsim.library.stores.judgments import Opinions, judgment_row
 from musicsim.public import is_public
+from musicsim.wording import count
+
+
+@dataclass(frozen=True, slots=True)
+class VotedComparisons:
+    """Numbers of comparisons in a public data set; each vote is an answer."""
+
+    n_used: int  # the library has all three songs
+    n_unmatched: int  # the library lacks a song
+    n_undecided: int  # used, but without a majority
+
+    def __str__(self) -> str:
+        undecided = f" ({self.n_undecided:,} without a majority)" if self.n_undecided else ""
+        return f"{count(self.n_used, 'comparison')} used{undecided}, {self.n_unmatched:,} unmatched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +52,7 @@ class AnswersImport:
     n_known: int  # number of answers that the library already has
     n_unmatched: int  # number of answers about a song that the library does not have
     problems: tuple[str, ...]  # messages about the first 20 rejected rows, with line numbers; then the number of others
+    comparisons: VotedComparisons | None = None  # None if the file does not contain votes
 
 
 def export_answers(library: Library, file: str | Path | BinaryIO, *, opinions: Opinions | None = None) -> int:
@@ -74,26 +96,28 @@ def collect_answers(library: Library, *, opinions: Opinions | None = None) -> li
 
 
 def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImport:
-    """Import answers from a file written by :func:`export_answers` or by bliss's odd-one-out survey.
+    """Import answers from a file written by :func:`export_answers`, bliss's survey, or a public data set.
 
     Songs are matched by the hash of their file, then by the end of its path, then by artist and title. Known answers
-    are skipped. Raises LibraryError, and writes nothing, if the file cannot be read or has no answers.
+    are skipped. The votes in a public data set become answers by one listener, who has the name of the data set.
+    Raises LibraryError, and writes nothing, if the file cannot be read or has no answers.
     """
     label = str(file if isinstance(file, str | Path) else getattr(file, "name", "CSV"))
     try:
         with open(file, "rb") if isinstance(file, str | Path) else nullcontext(file) as stream:
-            rows = list(read_answers(stream, label))
+            found = list(read_answers(stream, label))
     except OSError as error:
         raise LibraryError(f"{label}: cannot be read ({error.strerror}).") from error
-    filed = [row for _, row in rows if not isinstance(row, str)]
-    matches = _match_songs(library, {song for row in filed for song in row.songs})
-    n_unmatched = sum(any(matches[song] is None for song in row.songs) for row in filed)
+    matches = match_songs(library, {song for _, row in found if not isinstance(row, str) for song in row.songs})
+    voted = [row for _, row in found if isinstance(row, FiledVotes)]
+    rows = [(line, a) for line, row in found for a in (row.answers() if isinstance(row, FiledVotes) else (row,))]
+    n_unmatched = sum(any(matches[song] is None for song in row.songs) for _, row in rows if not isinstance(row, str))
     # each answer in the library matches only one undated answer, so a listener may give the same answer twice
     stored = library.judgments.answers()
     undated = Counter((a.listener, a.kind, a.song_ids, a.chosen) for a in stored)
     dated = {(a.created_at, a.listener, a.kind, a.song_ids, a.chosen) for a in stored}
     added: list[dict[str, Any]] = []
-    problems = []
+    problems: dict[str, None] = {}  # the votes of a comparison share one problem
     n_known = 0
     for line, row in rows:
         try:
@@ -101,7 +125,7 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
                 raise ValueError(f"{row}.")
             entry = _to_table_row(row, matches)
         except ValueError as error:
-            problems.append(f"Line {line}: {error}")
+            problems[f"Line {line}: {error}"] = None
             continue
         ids = tuple(entry[song.name] for song in schema.JUDGED_SONGS if entry[song.name] is not None)
         key = (entry["listener"], entry["kind"], ids, entry["chosen"])
@@ -116,10 +140,17 @@ def import_answers(library: Library, file: str | Path | BinaryIO) -> AnswersImpo
         else:
             added.append(entry)
     library.judgments.insert(added)
-    return AnswersImport(len(rows), len(added), n_known, n_unmatched, shorten_problems(problems))
+    counts = _count_comparisons(voted, matches) if voted else None
+    return AnswersImport(len(rows), len(added), n_known, n_unmatched, shorten_problems([*problems]), counts)
 
 
-def _match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
+def _count_comparisons(voted: list[FiledVotes], matches: Mapping[FiledSong, int | None]) -> VotedComparisons:
+    ids = [{matches[song] for song in row.songs} for row in voted]
+    used = [row for row, some in zip(voted, ids, strict=True) if None not in some and len(some) == len(row.songs)]
+    return VotedComparisons(len(used), sum(None in some for some in ids), sum(not row.has_majority for row in used))
+
+
+def match_songs(library: Library, songs: set[FiledSong]) -> dict[FiledSong, int | None]:
     """Map each song in a file to the id of a song in the library, or to None."""
     s = schema.songs.c
     hashes = sa.func.json_each(json.dumps([song.content_hash for song in songs])).table_valued("value")

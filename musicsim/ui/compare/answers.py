@@ -131,7 +131,8 @@ def _show_actions(
 def _show_import(library: Library) -> None:
     sent = st.file_uploader(
         "Answers as CSV", ["csv"], key=f"compare_import_{_ROUND.get()}",
-        help="A file exported from this page, or file names in the columns song1, song2, song3 and picked_song.",
+        help="A file exported from this page, file names in the columns song1, song2, song3 and picked_song, or the "
+        "votes in MagnaTagATune or dim-sim.",
     )  # fmt: skip
 
     def take() -> None:
@@ -161,6 +162,8 @@ def _show_report(report: AnswersImport) -> None:
     facts += [f"{n_invalid:,} invalid"] if n_invalid else []
     show = st.success if report.n_added or report.n_known else st.warning
     show(f"{count(report.n_read, 'answer')} read: {', '.join(facts)}.")
+    if report.comparisons is not None:
+        st.caption(f"{report.comparisons}.")
     if report.problems:
         lines = [f"- {plain(problem)}" for problem in report.problems[:_MAX_LISTED]]
         lines += [f"- and {len(report.problems) - _MAX_LISTED:,} more"] if len(report.problems) > _MAX_LISTED else []
