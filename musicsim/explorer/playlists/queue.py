@@ -2,7 +2,7 @@
 
 The hook ``next_songs`` is ``function(walker: Walk, request: PlaylistRequest, random_state: int | None) ->
 list[QueueItem] | None``. It may choose the songs that continue a queue, also that of the player; None leaves the choice
-to the walk. A queue that starts from one song then has no nearest songs.
+to the walk. A queue that starts from one song then has no nearest songs, unless they are compared in one factor.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
     if walker is not None and request.target is not None:
         first = seed[0] if seed else None
         items = _continue_walk(walker, request, first, seen - {request.target}, 0, through=(request.target,))
-    elif walker is not None and request.query is not None and len(examples_of(request.query).like) == len(seed) == 1:
+    elif walker is not None and _is_one_song(request, seed):
         items = _ask_hooks(walker, _walk_request(request, seed[0], seen), request.seed)
     items = items or _nearest(snapshot, request)
     number = 0
@@ -110,6 +110,13 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
             return
         number += 1
         items = _continue_walk(walker, request, items[-1].song.id, seen, number)
+
+
+def _is_one_song(request: QueueRequest, seed: list[int]) -> bool:
+    """Return True if the query is one song, compared in everything."""
+    return (
+        request.query is not None and len(examples_of(request.query).like) == len(seed) == 1 and not request.search.by
+    )
 
 
 def _nearest(snapshot: Snapshot, request: QueueRequest) -> list[QueueItem]:

@@ -22,6 +22,10 @@ class SearchRequest(Filters):
     per_artist: int = option(
         2, "Max. songs per artist; 0 = no limit.", label="Max. songs per artist (0 = no limit)", min=0
     )
+    by: str = option(
+        "", "Compare songs only in this factor: timbre, rhythm, harmony, or a model that is joined with Sound.",
+        label="Like this in",
+    )  # fmt: skip
     like: tuple[int, ...] = option((), "Id of another song that results should be like.", label="Also like")
     unlike: tuple[int, ...] = option((), "Id of a song that results should not be like.", label="Less like")
     part: tuple[float, float] | None = option(

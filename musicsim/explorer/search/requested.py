@@ -1,6 +1,7 @@
 """Results of a search request: songs similar to examples, or songs that match words."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from musicsim.explorer.search.query import (
     limit_per_artist,
     model_to_compare_with,
 )
+from musicsim.explorer.snapshot.factor_view import compare_in
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import parse_words
@@ -32,9 +34,10 @@ def find_requested(
 ) -> list[Hit]:
     """Return the results of a request; without examples, the results are the songs that match its words best.
 
-    The examples of the request are added to `query`, unless it is the result of :func:`combine_examples`. `thumbs`
-    replace the thumbs in the request; songs in `exclude` are never results. Raises NotFoundError if a word is unknown,
-    or if a song is not in the library or lacks a vector.
+    The examples of the request are added to `query`, unless it is the result of :func:`combine_examples`. They are
+    compared in one factor if the request names it (:func:`musicsim.explorer.snapshot.factor_view.compare_in`). `thumbs`
+    replace the thumbs in the request; songs in `exclude` are never results. Raises NotFoundError if a word or
+    the factor is unknown, or if a song is not in the library or lacks a vector.
     """
     if query is None and not request.like:
         rows = find_matching_rows(snapshot, request)
@@ -47,9 +50,16 @@ def find_requested(
         return hits
     if thumbs is None:
         thumbs = thumbs_by_id(snapshot.library, request.fits, request.does_not_fit)
+    examples = query if isinstance(query, Examples) else combine_examples(snapshot, query, request)
+    if request.by:
+        snapshot = view = compare_in(snapshot, request.by)
+        like = tuple(
+            replace(x, vector=view.vector_of(x.frames)) if isinstance(x, Example) else x for x in examples.like
+        )
+        examples = replace(examples, like=like)
     return find_similar(
         snapshot,
-        query if isinstance(query, Examples) else combine_examples(snapshot, query, request),
+        examples,
         request.k,
         max_per_artist=request.per_artist or None,
         filters=request,

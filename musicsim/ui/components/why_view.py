@@ -1,4 +1,8 @@
-"""A dialog that explains the similarity of two songs with waveforms, shared sounds, tags and listeners."""
+"""A dialog that explains the similarity of two songs with waveforms, shared sounds, tags and listeners.
+
+The hook ``below_why`` is ``function(snapshot: Snapshot, query: int | Example, other_id: int) -> None``. It may add facts
+about the two songs at the end of the dialog.
+"""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -14,6 +18,8 @@ from musicsim.explorer.search.why_groups import Amounts, Share
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.hooks import load_hooks
+from musicsim.public import is_allowed
 from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.text import clean, plain
@@ -33,23 +39,24 @@ def ask_why(other_id: int) -> None:
     DIALOG.set((_DIALOG, (other_id, "")))
 
 
-def show_why(snapshot: Snapshot, query: Query, seed: str) -> None:
+def show_why(snapshot: Snapshot, query: Query, seed: str, factor: str = "") -> None:
     """Show the dialog that :func:`ask_why` requested, until it is closed; call this after the list of results.
 
-    `seed` is the name of the list; if a different list is shown, the dialog closes.
+    `seed` is the name of the list; if a different list is shown, the dialog closes. `factor` is the only one that the
+    list compares, if any.
     """
     other_id, shown_over = subject_of(_DIALOG) or (None, "")
     if other_id is None:
         return
     if shown_over in ("", seed) and snapshot.songs_by_id([other_id]):
         DIALOG.set((_DIALOG, (other_id, seed)))
-        _why_dialog(snapshot, query, other_id)
+        _why_dialog(snapshot, query, other_id, factor)
     else:
         close_dialog()
 
 
 @st.dialog("Why are these two similar?", width="large", on_dismiss=close_dialog)
-def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
+def _why_dialog(snapshot: Snapshot, query: Query, other_id: int, factor: str) -> None:
     """Explain the result with this song id; if there are several examples, the user chooses one to compare with."""
     if snapshot.model is None:  # the model of these results has been deleted
         st.info("This library has no model that can explain the similarity.")
@@ -63,7 +70,9 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
         return
     before = f"; before learning it was {why.stages[0].similarity:.2f}" if len(why.stages) > 1 else ""
     st.markdown(f"Similarity: **{listed:.2f}** out of 1{before}.")
-    if snapshot.model.local_ is not None:
+    if factor:
+        st.caption(f"The list shows the similarity in {plain(factor)}, while this explanation is about everything.")
+    elif snapshot.model.local_ is not None:
         st.caption(
             "The list may show a different similarity: it uses the metric of the query's region, while this "
             "explanation uses the mean of all regions."
@@ -76,11 +85,13 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int) -> None:
     st.markdown("**Sources of the similarity**")
     bars = [*why.parts, *_hub_bar(why, listed)]
     chart(_shares_figure(bars, why.shared), key="why_shares", name="why")
-    st.caption(f"Points out of 100; they add up to the {100 * listed:.0f} shown in the list.")
+    st.caption(f"Points out of 100; they add up to {100 * listed:.0f}.")
     if why.apart:
         st.caption(f"Largest differences (share of the squared distance): {_differences(why, one, other)}.")
     st.markdown("**In common**")
     st.markdown(_describe_common(why, one, other))
+    for draw_below in filter(is_allowed, load_hooks("below_why")):
+        draw_below(snapshot, example, other_id)
 
 
 def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> int | Example:

@@ -11,6 +11,7 @@ from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import sample_evenly
+from musicsim.explorer.snapshot.factors import list_factors
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Words, parse_words
 from musicsim.ui.base.keys import Key
@@ -44,7 +45,15 @@ def request_of(snapshot: Snapshot, now: ListenState) -> SearchRequest:
     return SearchRequest(
         **{field: _KEYS[field].get() for field in _GENERAL}, **filter_values(_KEYS, choices_of(snapshot)),
         words=parse_words(snapshot, WORDS.get()).known, like=like, unlike=unlike, part=now.part,
+        by=_factor_of(snapshot),
     )  # fmt: skip
+
+
+def _factor_of(snapshot: Snapshot) -> str:
+    """Return the chosen factor; empty if the model in use does not have it."""
+    if _KEYS["by"].get() not in list_factors(snapshot):
+        _KEYS["by"].set("")
+    return str(_KEYS["by"].get())
 
 
 def _widget(field: str) -> dict[str, Any]:
@@ -65,8 +74,12 @@ def filters_popover(snapshot: Snapshot) -> None:
         filter_widgets(SearchRequest, _KEYS, choices_of(snapshot))
 
 
-def ranking_options() -> None:
+def ranking_options(snapshot: Snapshot) -> None:
     """Show the options for the nearest songs."""
+    _factor_of(snapshot)
+    st.segmented_control(
+        **_widget("by"), options=["", *list_factors(snapshot)], format_func=lambda name: name or "everything", required=True
+    )  # fmt: skip
     st.segmented_control(**_widget("k"), options=(10, 20, 50), required=True)
     st.number_input(**_widget("per_artist") | limits(SearchRequest, "per_artist"))
     st.selectbox(
@@ -111,6 +124,11 @@ def show_conditions(snapshot: Snapshot, now: ListenState) -> None:
             _show_removable(
                 "Songs that are", [plain(part.words) for part in words.parts], key="search_parts",
                 on_remove=lambda place: WORDS.set(words.drop_part(place)),
+            )  # fmt: skip
+        if factor := _factor_of(snapshot):
+            _show_removable(
+                describe(SearchRequest, "by")["label"], [plain(factor)], key="search_factor",
+                on_remove=lambda _: _KEYS["by"].set(""),
             )  # fmt: skip
         _show_direction(snapshot, now)
     _show_unknown(words)

@@ -23,7 +23,7 @@ def more_popover(snapshot: Snapshot, seed: Seed | None) -> None:
         map_options(snapshot)
         if seed is None:
             return
-        ranking_options()
+        ranking_options(snapshot)
         if seed.example is not None:
             add_examples(snapshot, seed.song_id)
             _choose_part(snapshot, seed)

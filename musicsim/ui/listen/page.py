@@ -114,7 +114,7 @@ def _show_music(snapshot: Snapshot, seed: Seed | None) -> tuple[int | None, list
     feedback_bar(snapshot, seed.name, seed.song_id)
     show_queue(snapshot, seed, items, current, request)
     if request.query is not None:
-        show_why(snapshot, request.query, seed.name)
+        show_why(snapshot, request.query, seed.name, request.search.by)
     play_if_asked(snapshot, seed, items)
     near = [item.song.id for item in items if item.similarity is not None]
     return current, near, None if seed.upload is None else seed.upload.place

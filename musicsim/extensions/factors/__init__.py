@@ -1,0 +1,15 @@
+"""Similarity by factor: one figure each for timbre, rhythm and harmony, per pair of songs."""
+
+from musicsim.hooks import Command, Extension
+
+EXTENSION = Extension(
+    name="factors",
+    commands={
+        "factors": Command(
+            "cli:show_factors",
+            "Find similar songs, and compare them in timbre, rhythm and harmony (docs/listen/search.md).",
+            "Search and playlists",
+        )
+    },
+    hooks={"http_router": "routes:router", "below_why": "page:draw"},
+)

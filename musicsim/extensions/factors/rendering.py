@@ -1,0 +1,20 @@
+"""Figures as JSON, for the command line and the HTTP interface."""
+
+from typing import Any
+
+from musicsim.explorer.rendering import render_result, render_song
+from musicsim.extensions.factors.figures import Comparison, Figures
+
+
+def render_comparison(found: Comparison) -> dict[str, Any]:
+    """Return similar songs with their figures, rounded to a tenth, and the number of songs that were left out."""
+    pairs = enumerate(zip(found.hits, found.figures, strict=True), 1)
+    songs = [
+        render_result(rank, hit.similarity, hit.reason) | {"song": render_song(hit.song), "factors": _round(figures)}
+        for rank, (hit, figures) in pairs
+    ]
+    return {"songs": songs, "n_missing": found.n_missing}
+
+
+def _round(figures: Figures) -> Figures:
+    return {name: None if figure is None else round(figure, 1) for name, figure in figures.items()}

@@ -1,0 +1,30 @@
+"""The HTTP request for similar songs with a figure per factor."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+
+from musicsim.api.http import ModelQuery, read_query
+from musicsim.explorer.libraries import open_library
+from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.extensions.factors.figures import find_with_figures
+from musicsim.extensions.factors.rendering import render_comparison
+from musicsim.public import visitor_may
+
+router = APIRouter()
+
+
+@router.get("/songs/{song_id}/factors")
+@visitor_may
+def list_by_factor(
+    song_id: int,
+    search: Annotated[SearchRequest, Depends(read_query(SearchRequest))],
+    library: str | None = None,
+    model: ModelQuery = None,
+) -> dict[str, Any]:
+    """Find similar songs, each with the percentage of pairs of songs that are farther apart in each factor.
+
+    `n_missing` songs were left out because they lack the factor `by`.
+    """
+    return render_comparison(find_with_figures(snapshot_under(open_library(library), model), song_id, search))
