@@ -1,7 +1,7 @@
 """A dialog that explains the similarity of two songs with waveforms, shared sounds, tags and listeners.
 
-The hook ``below_why`` is ``function(snapshot: Snapshot, query: int | Example, other_id: int) -> None``. It may add facts
-about the two songs at the end of the dialog.
+The hook ``below_why`` is ``function(snapshot: Snapshot, query: int | Example, other_id: int) -> None``. It may add
+facts about the two songs at the end of the dialog.
 """
 
 from collections.abc import Sequence

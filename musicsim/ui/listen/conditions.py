@@ -30,7 +30,7 @@ _SIGN: Key[int] = Key("search_sign", lambda: 1, "1 if songs should be like the n
 _GENERAL = ("k", "per_artist", "hub_reduction")
 _KEYS = {
     field: option_key(f"search_{field}", SearchRequest, field, per_library=field not in _GENERAL)
-    for field in (*_GENERAL, *options_of(Filters))
+    for field in (*_GENERAL, "by", *options_of(Filters))
     if field != "words"
 }
 IS_REMOVED: Key[bool] = Key("listen_removed", bool, "True after a click on a chip, until the whole page has run again")
@@ -50,10 +50,9 @@ def request_of(snapshot: Snapshot, now: ListenState) -> SearchRequest:
 
 
 def _factor_of(snapshot: Snapshot) -> str:
-    """Return the chosen factor; empty if the model in use does not have it."""
-    if _KEYS["by"].get() not in list_factors(snapshot):
-        _KEYS["by"].set("")
-    return str(_KEYS["by"].get())
+    """Return the chosen factor; empty for everything, or if the model in use does not have the factor."""
+    factor: str = _KEYS["by"].get()
+    return factor if factor in list_factors(snapshot) else ""
 
 
 def _widget(field: str) -> dict[str, Any]:
@@ -76,9 +75,11 @@ def filters_popover(snapshot: Snapshot) -> None:
 
 def ranking_options(snapshot: Snapshot) -> None:
     """Show the options for the nearest songs."""
-    _factor_of(snapshot)
+    if not _factor_of(snapshot):
+        _KEYS["by"].set("")
     st.segmented_control(
-        **_widget("by"), options=["", *list_factors(snapshot)], format_func=lambda name: name or "everything", required=True
+        **_widget("by"), options=["", *list_factors(snapshot)], required=True,
+        format_func=lambda name: plain(name) or "everything",
     )  # fmt: skip
     st.segmented_control(**_widget("k"), options=(10, 20, 50), required=True)
     st.number_input(**_widget("per_artist") | limits(SearchRequest, "per_artist"))
