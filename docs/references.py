@@ -123,6 +123,8 @@ _ANSWERS = {
     "GET /api/albums": "a list of [albums](#albums)",
     "GET /api/albums/movements": "a list of [songs](#songs) in order",
     "GET /api/albums/{album_id}/similar": "a list of [albums](#albums), each with `similarity`, from 0 to 1",
+    "GET /api/songs/{song_id}/factors": "an object with `songs`, a list of [results](#results), best first, each with "
+    "`factors`, and `n_missing`",
     "GET /api/albums/{album_id}/playlist": "a list of [albums](#albums) in order, each with its `similarity` to the "
     "album before it; their `songs` are [songs](#songs) in track order",
 }

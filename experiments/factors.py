@@ -3,8 +3,8 @@
 P@1 and P@5 are the shares of pieces by the same composer among the nearest and the five nearest, for composers with
 five or more pieces. Rankings are those of ``--by``: distances in one factor, without hub reduction. The first row is
 Sound, ranked the same way; the second is Sound as search ranks it. Leads over the first row are paired. Intervals
-(95 %) are over the composers. Composers are few, and they are no ground truth of rhythm or harmony: the experiment
-shows how much of the similarity of a composer's pieces each factor holds.
+(95 %) are over the composers. A composer is not a ground truth for rhythm or harmony: the experiment only shows how
+much of the similarity of a composer's pieces each factor contains.
 
 Pieces: a library (``--library``). Labels are those of experiments.real_music (or ``--labels``). The model Sound is
 fitted on the pieces, without shipped constants, which were learned from the same pieces.

@@ -527,6 +527,23 @@ def _annotation(rows: list[Row]) -> Lines:
         yield said, *line, _share(_one(rows, songs=name, representation="frequency of tags")["best F"])
 
 
+@_table("robustness")
+def _robustness(rows: list[Row]) -> Lines:
+    names = list(dict.fromkeys(row["set"] for row in rows))
+    titles = ("song is first", "nearest ten kept", "P@5", "difference")
+    yield "", *(f"{'demo' if name == 'demo' else 'real'}: {title}" for name in names for title in titles)
+    for change in dict.fromkeys(row["change"] for row in rows):
+        found = [_one(rows, set=name, model="Sound", change=change) for name in names]
+        yield (
+            change,
+            *(
+                cell
+                for row in found
+                for cell in (*(_share(row[part]) for part in ("found", "kept", "P@5")), row.get("difference P@5", ""))
+            ),
+        )
+
+
 # --- mlr.md -----------------------------------------------------------------------------------------------
 
 
@@ -710,6 +727,14 @@ def _reasons(rows: list[Row]) -> Lines:
         changed = (row[f"changed, {edge}"] for edge in ("stated", "of that size", "shared"))
         leads = (row[f"ahead of one {edge}"] for edge in ("of that size", "shared"))
         yield row["collection"], f"{row['steps']:,}", *(_plain(share, 3) for share in changed), *leads
+
+
+@_table("coherence")
+def _coherence(rows: list[Row]) -> Lines:
+    yield "", "feature", "lists", "people's", "the walk's", "the walk's minus people's", "greedy", "shuffled"
+    for row in rows:
+        parts = ("people's", "the walk's", "walk ahead", "greedy", "shuffled")
+        yield row["lists"], row["feature"], f"{row['n']:,}", *(row[part] for part in parts)
 
 
 # --- pooling.md -------------------------------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import BoolArray
-
 
 def order_coherence(features: npt.ArrayLike, lag: int = 1) -> float:
     """Return how much more alike songs in a row are than they would be on average if the list were shuffled.
@@ -38,7 +36,7 @@ def order_coherence(features: npt.ArrayLike, lag: int = 1) -> float:
     if lag < 1:
         raise ValueError(f"lag={lag} must be at least 1.")
     rows = rows[:, np.newaxis] if rows.ndim == 1 else rows
-    known: BoolArray = np.isfinite(rows).all(axis=1)
+    known = np.asarray(np.isfinite(rows).all(axis=1))
     pairs = known[:-lag] & known[lag:]
     n_known = np.count_nonzero(known)
     if not pairs.any() or n_known < 3:

@@ -35,7 +35,7 @@ class FactorView(Snapshot):
 
     def has_factor(self, rows: Int64Array) -> BoolArray:
         """Return True for each row with a vector in the factor."""
-        return np.isfinite(self.vectors_at(rows)).all(axis=1)
+        return np.asarray(np.isfinite(self.vectors_at(rows)).all(axis=1))
 
     def rows_of(self, ids: Iterable[int]) -> Int64Array:
         """Return the rows of songs; -1 for songs without a row or without the factor."""

@@ -39,7 +39,7 @@ class Factors:
             raise ModelError(f"{snapshot.library.name}: the model Sound is missing. Add songs, or refit it.")
         self.sound = take_snapshot(snapshot.library, native.id)
         assert self.sound.model is not None
-        is_rhythm = self.sound.model.axes_[:, FLUCTUATION].any(axis=1)
+        is_rhythm = np.asarray(self.sound.model.axes_[:, FLUCTUATION].any(axis=1))
         self.columns: dict[str, BoolArray] = {TIMBRE: ~is_rhythm, RHYTHM: is_rhythm}
         """The columns of Sound's vectors that belong to timbre and to rhythm, (n_dimensions,)."""
         self._reads: dict[str, _Read] = {
