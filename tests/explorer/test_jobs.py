@@ -50,7 +50,7 @@ def test_background_add_reports_failures(store, tmp_path):
     job = _wait(store, job_id, lambda j: not j.is_active)
     assert (job.state, job.done, job.total, job.failed) == ("done", 7, 7, 1)
     log = store.folder / "logs" / "musicsim.log"
-    line = re.compile(r": job 1 \(add\): done in [\d.]+ s “6 songs added, 1 file failed”$", re.MULTILINE)
+    line = re.compile(r": job 1 \(add\): done in [\w. ]+ “6 songs added, 1 file failed”$", re.MULTILINE)
     until(lambda: log.exists() and line.search(log.read_text()))  # the job writes its line after its state
     assert len(store) == 6
     assert store.models.active() is not None

@@ -52,7 +52,7 @@ def find_beats(samples: Float32Array, rate: int, tempo: float | None = None) -> 
     _, frames = librosa.beat.beat_track(onset_envelope=strength, sr=_RATE, hop_length=_HOP, bpm=tempo, trim=False)
     if len(frames) < _MIN_BEATS:
         return None
-    grid = _fit_grid(frames * (_HOP / _RATE))
+    grid = _fit_grid(frames.astype(np.float64) * (_HOP / _RATE))
     is_clear = grid is not None and _measure_repetition(strength, grid) >= _MIN_REPETITION
     return grid if is_clear else None
 

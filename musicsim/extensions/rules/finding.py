@@ -142,7 +142,8 @@ def _order(snapshot: Snapshot, rule: Rule, rows: Int64Array, now: float) -> Int6
         return rows
     if rule.order == "similar":
         vectors = [v for one in rule.conditions if one.field == "similar" for v in _vectors_of(snapshot, one)]
-        values: Float64Array = np.min([_distances(snapshot, rows, vector) for vector in vectors], axis=0)
+        distances = np.array([_distances(snapshot, rows, vector) for vector in vectors], dtype=np.float64)
+        values: Float64Array = np.asarray(distances.min(axis=0))
     else:
         values = read_column(snapshot, rule.order)[rows]
     if rule.order == "played":
