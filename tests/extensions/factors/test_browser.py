@@ -1,7 +1,5 @@
 """Test of factors in the browser: similar rhythm only, the figures of two songs, and the way back to everything."""
 
-import re
-
 from playwright.sync_api import expect
 
 from musicsim.explorer.requests.search import SearchRequest
@@ -9,7 +7,8 @@ from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.factors.figures import measure_factors
 from musicsim.library import Library
-from tests.browser.actions import IDLE, ask, nearest_rows, row_ids, visit
+from tests.browser.actions import IDLE, ask, row_ids, visit
+from tests.waiting import until
 
 
 def test_listener_finds_songs_with_the_same_rhythm(page, address, home):
@@ -22,15 +21,13 @@ def test_listener_finds_songs_with_the_same_rhythm(page, address, home):
         (figures,) = measure_factors(snapshot, query, by_rhythm[:1])
     assert nearest != by_rhythm
     visit(page, address, query=f"?song={query}")
-    expect(nearest_rows(page)).to_have_count(len(nearest))
-    assert row_ids(page)[: len(nearest)] == nearest
+    until(lambda: row_ids(page)[: len(nearest)] == nearest)
     page.wait_for_selector(IDLE)
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("radio", name="rhythm").click()
-    chip = page.get_by_role("button", name=re.compile("^rhythm ✕"))
+    chip = page.get_by_text("rhythm ✕")
     expect(chip).to_be_visible()
-    page.wait_for_selector(IDLE)
-    assert row_ids(page)[: len(by_rhythm)] == by_rhythm
+    until(lambda: row_ids(page)[: len(by_rhythm)] == by_rhythm)
     page.keyboard.press("Escape")
     dialog = ask(page)
     expect(dialog.get_by_text("The list shows the similarity in rhythm")).to_be_visible()
@@ -40,5 +37,4 @@ def test_listener_finds_songs_with_the_same_rhythm(page, address, home):
     page.keyboard.press("Escape")
     chip.click()
     expect(chip).to_have_count(0)
-    page.wait_for_selector(IDLE)
-    assert row_ids(page)[: len(nearest)] == nearest
+    until(lambda: row_ids(page)[: len(nearest)] == nearest)
