@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Progress, Settings, at_least, main
+from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main
 from experiments.support.audio import (
     GMM,
     GMM_SPACE,
@@ -204,7 +204,7 @@ def _row(by: By, key: Key, native: Key, artists: Sequence[Int64Array], seed: int
         row["thesis AUC"] = IN_THESIS.get((representation, learning))
     if key != native:
         mean, low, high = _lead(by, key, native, artists, seed)[0]
-        row["lead AUC"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+        row["lead AUC"] = format_lead(mean, low, high)
     if learning != NATIVE:
         chosen = [r.chosen for r in results]
         row["chosen most often"] = max(chosen, key=chosen.count)

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Progress, Settings, at_least, main
+from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main
 from experiments.support.audio import VQ, Songs, Split, adjusted, codeword_vectors
 from experiments.support.descriptors import split_rows
 from musicsim._arrays import Float64Array, Int64Array
@@ -309,7 +309,7 @@ def table(
             row |= {title: float(np.mean(means)), f"{title} sd": float(np.std(means, ddof=1))}
         if of_splits is not timbre:
             mean, low, high = _lead(of_splits, timbre, artists, seed)
-            row["lead MAP over timbre"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            row["lead MAP over timbre"] = format_lead(mean, low, high)
         chosen = [r.chosen for r in of_splits if r.chosen]
         row["chosen most often"] = max(chosen, key=chosen.count) if chosen else ""
         rows.append(row)

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Progress, Row, Settings, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, format_lead, main, shared_data
 from experiments.reasons import fit_walk
 from experiments.support.playlist_models import demo_graph
-from experiments.support.playlists import LOADERS, Collection, Lists, demo_lists, split_lists
+from experiments.support.playlists import LOADERS, Collection, Lists, demo_lists
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import bootstrap_pairs, order_coherence
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -52,9 +52,7 @@ def tag_vectors(tags: Sequence[Sequence[str]]) -> Float64Array:
 
 def features_of(collection: Collection, train: Lists, seed: int) -> dict[str, Float64Array]:
     """Return what is known of a published collection's songs."""
-    vectors = cooccurrence_vectors(train, collection.n_songs, n_dimensions=N_FACTORS, random_state=seed).astype(
-        np.float64
-    )
+    vectors = cooccurrence_vectors(train, collection.n_songs, n_dimensions=N_FACTORS, random_state=seed)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     features = {"listeners": np.where(lengths > 0, vectors / np.where(lengths > 0, lengths, 1), np.nan)}
     if "tags" in collection.known:
@@ -116,8 +114,7 @@ def generate_like(model: PlaylistModel, lists: Lists, seed: int) -> Lists:
 
 def describe(values: Float64Array, seed: int) -> str:
     """Return the mean over lists, with its interval."""
-    mean, low, high = bootstrap_pairs(values, np.zeros(len(values)), random_state=seed)
-    return f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+    return format_lead(*bootstrap_pairs(values, np.zeros(len(values)), random_state=seed))
 
 
 def measure(name: str, features: Features, lists: Lists, generated: Lists, seed: int) -> tuple[list[Row], list[Claim]]:
@@ -170,21 +167,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     for load in LOADERS.values() if shared else ():
         assert shared is not None
         collection = load(shared)
-        train, test = parts_of(collection, seed)
+        train, test = collection.split(0, seed)
         add(collection, features_of(collection, train, seed), fit_walk(collection, seed), test)
     with demo_library(seed, progress) as library:
         collection = demo_lists(library)
-        train, test = parts_of(collection, seed)
+        train, test = collection.split(0, seed)
         model = fit_walk(collection, seed, demo_graph(library.folder, train))
         add(collection, demo_features(library), model, test)
     settings.facts.update(lists=used, min_songs=MIN_SONGS)
     return rows, claims
-
-
-def parts_of(collection: Collection, seed: int) -> tuple[Lists, Lists]:
-    """Return the training and test lists of the first split."""
-    train, test = split_lists(collection.categories, 0, seed)
-    return [collection.playlists[row] for row in train], [collection.playlists[row] for row in test]
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main, shared_data
 from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbours
 from experiments.support.playlists import LOADERS, Collection, demo_lists, song_weights
 from experiments.support.uci import one_core_each
@@ -137,7 +137,7 @@ def table(name: str, found: Sequence[Found], seed: int) -> list[Row]:
             row[title] = float(np.mean(means))
             row[f"{title} sd"] = float(np.std(means, ddof=1)) if len(means) > 1 else None
         if way != WALK:
-            row["walk ahead, NDCG"] = "{:+.3f} ({:+.3f} to {:+.3f})".format(*lead(found, WALK, way, seed))
+            row["walk ahead, NDCG"] = format_lead(*lead(found, WALK, way, seed))
         rows.append(row | {"judged lists": sum(len(part[way]["ndcg"]) for part in found), "splits": len(found)})
     return sorted(rows, key=lambda row: -row[MEASURES["ndcg"]])
 

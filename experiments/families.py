@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_most, main
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_most, format_lead, main
 from experiments.support.ear_vectors import USUAL_EVERY, USUAL_SHARE, join, pooled_vectors, prepare_network, standardize
 from experiments.support.game_music import CACHE, FetchError
 from experiments.support.music_sets import MusicSet, music_sets
@@ -109,7 +109,7 @@ def table_rows(name: str, found: Directions, groups: Sequence[str], seed: int) -
                 row["interval"] = f"{low:.3f} to {high:.3f}"
                 if ranking != PLAIN:
                     mean, low, high = bootstrap_pairs(values[ranking], values[PLAIN], groups, random_state=seed)
-                    row["lead"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+                    row["lead"] = format_lead(mean, low, high)
             yield row
 
 

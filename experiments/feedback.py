@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, format_lead, main, shared_data
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.metric import GMML, Feedback, LGMMLByExample, feedback_metric
@@ -83,7 +83,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             row: dict[str, Any] = {"space": space, "marks": n_marks}
             row |= {way: float(values.mean()) for way, values in scores.items()}
             mean, low, high = bootstrap_pairs(scores["both"], scores["before"], random_state=settings.seed)
-            rows.append({**row, "gain": f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"})
+            rows.append({**row, "gain": format_lead(mean, low, high)})
             claims.append(at_least(f"{space}, {n_marks} marks: gain in precision, low end of 95 %", low, 0.0))
         progress(space)
     settings.facts.update(queries=len(queries), shown=SHOWN)

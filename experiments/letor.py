@@ -30,7 +30,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
+from benchmarks.support.report import (
+    Claim,
+    Progress,
+    Row,
+    Settings,
+    Skipped,
+    at_least,
+    at_most,
+    format_lead,
+    main,
+    shared_data,
+)
 from experiments.support.letor import (
     BEYOND,
     DOCUMENT,
@@ -221,7 +232,7 @@ def _rows(fold: Fold, found: dict[str, Ranked], seed: int) -> Iterator[Row]:
         if name != LINEAR:
             linear = found[LINEAR].scores["ndcg@10"]
             mean, low, high = bootstrap_pairs(one.scores["ndcg@10"], linear, random_state=seed)
-            row["lead on linear"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            row["lead on linear"] = format_lead(mean, low, high)
         row |= {"chosen": one.chosen, "seeds": one.seeds}
         row |= {"fit_s": round(one.seconds, 2), "all_fits_s": round(one.choosing_s, 1)}
         yield {**row, "paper, MSLR-WEB10K": IN_PAPER.get(name)}

@@ -39,7 +39,7 @@ import numpy as np
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main, shared_data
 from experiments.support.playlist_models import (
     APP,
     BIGRAM,
@@ -131,7 +131,7 @@ def model_rows(by: By, seed: int) -> Iterator[Row]:
         for rival in (BIGRAM, LME):
             if role != rival:
                 mean, low, high = lead(results, by[collection, rival], seed)
-                row[f"ahead of {rival}"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+                row[f"ahead of {rival}"] = format_lead(mean, low, high)
         row["n edges"] = _mean_edges(results)
         row["CPU seconds"] = float(np.mean([r.seconds for r in results]))
         yield row | {"test lists": len(results[0].rows), "splits": len(results)}

@@ -97,7 +97,7 @@ class Trial:
         return clean_comparisons(votes, contradictions="majority", reduce=False, random_state=self.seed)[0]
 
     def score(self, points: Float64Array, questions: Int64Array) -> dict[str, float]:
-        """Return the measure that validation goes by."""
+        """Return the score for validation."""
         return order_score(points, self.clean(questions))
 
     def methods(self, protocol: Protocol) -> Iterator[Method]:
@@ -256,7 +256,8 @@ def with_vectors(judged: PublicJudgments, library: Library) -> tuple[PublicJudgm
     ascending = np.sort(rows, axis=1)
     is_known = (ascending[:, 0] >= 0) & (np.diff(ascending, axis=1) > 0).all(axis=1)
     songs, places = np.unique(rows[is_known], return_inverse=True)
-    first = [int(np.flatnonzero(row_of == row)[0]) for row in songs]
+    rows_found, places_found = np.unique(row_of, return_index=True)
+    first = places_found[np.searchsorted(rows_found, songs)]  # one clip of each song
     known = PublicJudgments(
         judged.data_set, judged.form, tuple(judged.clips[i] for i in first), tuple(judged.paths[i] for i in first),
         places.reshape(-1, 3), judged.votes[is_known],

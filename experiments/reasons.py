@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Progress, Settings, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, format_lead, main, shared_data
 from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbours
 from experiments.support.playlist_models import demo_graph
-from experiments.support.playlists import LOADERS, Collection, demo_lists, split_lists
+from experiments.support.playlists import LOADERS, Collection, demo_lists
 from musicsim._arrays import Float64Array, IntpArray
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.playlist import Hypergraph, PlaylistModel, build_edges
@@ -112,8 +112,7 @@ def try_steps(model: PlaylistModel, n_playlists: int, seed: int) -> Iterator[Ste
 
 def fit_walk(collection: Collection, seed: int, graph: Hypergraph | None = None) -> PlaylistModel:
     """Fit the walk on the training lists of the first split; by default, on attributes and co-occurrence."""
-    train, _ = split_lists(collection.categories, 0, seed)
-    lists = [collection.playlists[row] for row in train]
+    lists, _ = collection.split(0, seed)
     if graph is None:
         graph = build_edges(
             collection.n_songs,
@@ -142,7 +141,7 @@ def summarize(name: str, model: PlaylistModel, steps: Sequence[Step], seed: int)
         row[f"changed, {words}"] = float(np.nanmean(values)) if not np.isnan(values).all() else None
     for words, field in (("of that size", "of_size"), ("shared", "shared")):
         lead = _ahead(steps, field, seed)
-        row[f"ahead of one {words}"] = None if lead is None else f"{lead[0]:+.3f} ({lead[1]:+.3f} to {lead[2]:+.3f})"
+        row[f"ahead of one {words}"] = None if lead is None else format_lead(*lead)
     row["share of P"] = float(np.mean([step.share for step in steps]))
     row["alone"] = float(np.mean([step.n_shared == 0 for step in steps]))
     return row
@@ -161,9 +160,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         progress(f"{name} fitted")
     with demo_library(seed, progress) as library:
         lists = demo_lists(library)
-        train, _ = split_lists(lists.categories, 0, seed)
-        graph = demo_graph(library.folder, [lists.playlists[row] for row in train])
-        models[DEMO] = fit_walk(lists, seed, graph)
+        models[DEMO] = fit_walk(lists, seed, demo_graph(library.folder, lists.split(0, seed)[0]))
     rows, claims = [], []
     for name, model in models.items():
         steps = list(try_steps(model, n, seed))

@@ -12,6 +12,7 @@ songs share the query's style (demo) or composer (real music). Measures of each 
 Models are the built-in ones, Sound and codeword histograms, fitted on the collection.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main
 from experiments.support.encoding import encode, encode_flac
 from experiments.support.game_music import CACHE
 from experiments.support.music_sets import fitted_copy, music_sets
@@ -125,7 +126,7 @@ def table(name: str, model: str, found: dict[str, list[Found]], groups: Sequence
             row[f"P@{n}"] = float(ours.mean())
             if change != UNCHANGED:
                 mean, low, high = bootstrap_pairs(ours, before, groups, random_state=seed)
-                row[f"difference P@{n}"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+                row[f"difference P@{n}"] = format_lead(mean, low, high)
         rows.append(row)
     return rows
 
@@ -138,7 +139,7 @@ def measure(
     name: str, library: Library, labels: dict[int, str], groups: dict[int, str], settings: Settings, progress: Progress
 ) -> list[Row]:
     """Measure every model of a library on queries whose label is shared by other songs."""
-    counts = {label: sum(other == label for other in labels.values()) for label in set(labels.values())}
+    counts = Counter(labels.values())
     candidates = [song for song in library.songs() if labels.get(song.id) and counts[labels[song.id]] > K // 2]
     chosen = np.random.default_rng(settings.seed).permutation(len(candidates))[: N_QUERIES[settings.full]]
     songs = [candidates[i] for i in sorted(chosen)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, format_lead, main
 from experiments.support.game_music import LABELS
 from experiments.support.pieces import Pieces, labelled, open_copy
 from experiments.support.timbre import model_vectors
@@ -127,7 +127,7 @@ def _rows(part: str, space: Space, ways: dict[str, Score], cases: list[Case], se
     for name, values in found.items():
         row: dict[str, Any] = {"part": part, "formula": name, "MAP": float(values[:, 0].mean())}
         mean, low, high = bootstrap_pairs(values[:, 0], first[:, 0], composers, random_state=seed)
-        row |= {"lead": f"{mean:+.3f} ({low:+.3f} to {high:+.3f})", "low": low}
+        row |= {"lead": format_lead(mean, low, high), "low": low}
         if part.startswith("less"):
             row["unwanted"] = float(values[:, 1].mean())
         rows.append(row)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, format_lead, main
 from experiments.support import game_music
 from experiments.support.pieces import open_music
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
@@ -103,7 +103,7 @@ def measure(
     claims = []
     for number, name in enumerate(("recall@10", "MAP")):
         mean, low, high = bootstrap_pairs(pairs[number], pairs[number + 2], groups, random_state=seed)
-        total[f"lead in {name}"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+        total[f"lead in {name}"] = format_lead(mean, low, high)
         claims.append(at_least(f"lower end of the lead over chance, {name}", low, 0.0))
     return [*rows, total], claims
 

@@ -89,6 +89,11 @@ def at_most(claim: str, value: float | None, goal: float) -> Claim:
     return Claim(claim, value, goal, value is not None and bool(value <= goal))
 
 
+def format_lead(mean: float, low: float, high: float) -> str:
+    """Return a mean difference with its interval, for a table."""
+    return f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+
+
 def race(
     rivals: Mapping[str, Callable[[], object]], repeats: int = 5, clock: Callable[[], float] = time.process_time
 ) -> dict[str, float]:

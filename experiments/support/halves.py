@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.support.report import Progress, Settings
+from benchmarks.support.report import Progress, Settings, format_lead
 from experiments.support.pieces import MEASURES, Pieces, Scores, euclidean, scores, with_proximity
 from experiments.support.score_rows import paired_interval
 from musicsim._arrays import BoolArray, Float64Array
@@ -84,9 +84,7 @@ def gain_row(part: str, what: str, splits: list[Gains], pieces: Pieces, seed: in
         gain[asked] = np.nanmean(values[:, asked], axis=0)
         if interval := paired_interval(gain, np.zeros(len(gain)), pieces, measure, seed):
             mean, low, high = interval
-            row[f"lead {measure}"] = (
-                f"{mean:+.3f} ({low:+.3f} to {high:+.3f}), sd {means.std():.3f}, worst {means.min():+.3f}"
-            )
+            row[f"lead {measure}"] = f"{format_lead(mean, low, high)}, sd {means.std():.3f}, worst {means.min():+.3f}"
     return row | {"skew": float(np.mean([of.skew for of in splits]))}
 
 

@@ -39,6 +39,11 @@ class Collection:
     categories: list[str | None]
     known: Mapping[str, Any] = field(default_factory=dict)
 
+    def split(self, number: int, seed: int) -> tuple[Lists, Lists]:
+        """Return the training and the test lists of a split."""
+        train, test = split_lists(self.categories, number, seed)
+        return [self.playlists[row] for row in train], [self.playlists[row] for row in test]
+
 
 def usable(playlists: Sequence[Sequence[int]]) -> Lists:
     """Drop immediate repeats, then lists with fewer than two songs, like the thesis's segments."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.report import format_lead
 from experiments.support.pieces import MEASURES, Pieces, Scores
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import bootstrap_pairs
@@ -25,7 +26,7 @@ def score_row(what: str, of: Scores, reference: Scores, pieces: Pieces, seed: in
             row[f"{measure} interval"] = f"{bounds[1]:.3f} to {bounds[2]:.3f}"
         if of is not reference and (bounds := paired_interval(ours, others, pieces, measure, seed)):
             mean, low, high = bounds
-            row[f"lead {measure}"] = f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            row[f"lead {measure}"] = format_lead(mean, low, high)
     return row | {"skew": of.skew}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.support.report import Claim, Settings, at_most
+from benchmarks.support.report import Claim, Settings, at_most, format_lead
 from experiments.support.halves import Gains, gains_of
 from experiments.support.parts import Rows
 from experiments.support.pieces import Pieces, euclidean, scores, with_proximity
@@ -174,5 +174,5 @@ def evaluate_library(
     row: dict[str, Any] = {"kept": said[:80], "queries": len(queries), "composers": len(hidden)}
     for against, found in leads.items():
         for name, lead in found.items():
-            row[f"{MEASURES[name]} over {against}"] = f"{lead.mean:+.3f} ({lead.low:+.3f} to {lead.high:+.3f})"
+            row[f"{MEASURES[name]} over {against}"] = format_lead(lead.mean, lead.low, lead.high)
     return row, leads

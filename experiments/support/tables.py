@@ -13,6 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.support.report import format_lead
 from experiments.support.comparisons import COMPARED, TOPICS, Task
 from experiments.support.results import ROOT, Report, read
 
@@ -296,7 +297,7 @@ def _demo_leads(rows: list[Row]) -> Lines:
     for lead in _values(rows, "lead"):
         of = [_one(rows, lead=lead, measure=measure) for measure in measures]
         said = lead.replace("PPK", "codewords").replace("statistics", "MFCC statistics")
-        yield said, *(_pointed(f"{row['mean']:+.3f} ({row['low']:+.3f} to {row['high']:+.3f})") for row in of)
+        yield said, *(_pointed(format_lead(row["mean"], row["low"], row["high"])) for row in of)
 
 
 @_table("real_music: leads", "real_music")

@@ -4,13 +4,13 @@ import io
 from itertools import combinations
 from unittest.mock import patch
 
-import av
 import numpy as np
 import pytest
 import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.support.encoding import encode
 from musicsim.audio import HOP, SAMPLE_RATE, decode, harmony, mfcc
 from musicsim.search import duplicates, find_duplicates, frame_changes, group_pairs, recordings
 from musicsim.search.recordings import Comparison
@@ -25,17 +25,7 @@ def _file(y, container, codec=None, kbps=0, rate=SAMPLE_RATE):
     if codec is None:
         soundfile.write(file, y, SAMPLE_RATE, format=container)
         return file.getvalue()
-    with av.open(file, "w", format=container) as output:
-        stream = output.add_stream(codec, rate=rate, layout="mono")
-        stream.bit_rate = 1000 * kbps
-        resampler = av.AudioResampler(stream.codec_context.format, "mono", rate)
-        frame = av.AudioFrame.from_ndarray(y[None], format="fltp", layout="mono")
-        frame.sample_rate = SAMPLE_RATE
-        for part in (*resampler.resample(frame), *resampler.resample(None)):
-            part.pts = None
-            output.mux(stream.encode(part))
-        output.mux(stream.encode(None))
-    return file.getvalue()
+    return encode(y[None], SAMPLE_RATE, container, codec, kbps, rate)
 
 
 def _decoded(data):

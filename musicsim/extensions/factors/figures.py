@@ -24,13 +24,12 @@ class Comparison:
     n_missing: int
 
 
-def measure_factors(snapshot: Snapshot, song_id: int, other_ids: Sequence[int]) -> list[Figures]:
+def measure_factors(factors: Factors, song_id: int, other_ids: Sequence[int]) -> list[Figures]:
     """Return the figures of a song and each of the others.
 
     A figure is the percentage of the pairs of 300 random songs whose squared distance in the factor is larger than that
-    of the two songs. Raises NotFoundError for an unknown song, and ModelError before Sound is fitted.
+    of the two songs. Raises NotFoundError for an unknown song.
     """
-    factors = Factors(snapshot)
     rows = np.array([factors.sound.row_of(i) for i in (song_id, *other_ids)])
     found: list[Figures] = [{} for _ in other_ids]
     for name, sampled in factors.sampled.items():
@@ -46,5 +45,7 @@ def measure_factors(snapshot: Snapshot, song_id: int, other_ids: Sequence[int]) 
 def find_with_figures(snapshot: Snapshot, song_id: int, request: SearchRequest) -> Comparison:
     """Return the songs most similar to a song, with their figures; raises the errors of :func:`find_requested`."""
     hits = find_requested(snapshot, song_id, request)
-    n_missing = compare_in(snapshot, request.by).count_missing() if request.by else 0
-    return Comparison(hits, measure_factors(snapshot, song_id, [hit.song.id for hit in hits]), n_missing)
+    view = compare_in(snapshot, request.by) if request.by else None
+    factors = view.factors if view else Factors(snapshot)
+    figures = measure_factors(factors, song_id, [hit.song.id for hit in hits])
+    return Comparison(hits, figures, view.count_missing() if view else 0)

@@ -1,5 +1,6 @@
 """Costs of answers in each part of the sound, the factors that almost all songs have."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.tastes import costs, pairs_apart
 from musicsim.library.stores.judgments import Judgment
 
-_MIN_KNOWN = 0.8  # minimum share of the sampled pairs of songs that must have a part
+_MIN_KNOWN = 0.9  # minimum share of the sampled songs that must have another part
 
 
 class Parts:
@@ -23,8 +24,13 @@ class Parts:
     def __init__(self, snapshot: Snapshot) -> None:
         self._factors = Factors(snapshot)
         sampled = self._factors.sampled
-        n_known = max(1, _MIN_KNOWN * max(map(len, sampled.values())))
-        widths = {name: apart.mean() for name, apart in sampled.items() if len(apart) >= n_known and apart[-1] > 0}
+        n_songs = {name: _count_songs(len(apart)) for name, apart in sampled.items()}
+        n_least = _MIN_KNOWN * max(n_songs.values())
+        widths = {
+            name: apart.mean()
+            for name, apart in sampled.items()
+            if len(apart) and n_songs[name] >= n_least and apart[-1] > 0
+        }
         self.names, self.widths = tuple(widths), np.array(list(widths.values()))
         in_sound = self.widths * np.isin(self.names, list(self._factors.columns))
         if not in_sound.any():
@@ -60,3 +66,8 @@ class Parts:
                     chosen -= form == "like"  # the first song is not an option
                     found[at] = np.delete(options, chosen, axis=0) - options[chosen]
         return found
+
+
+def _count_songs(n_pairs: int) -> int:
+    """Return the number of songs that form so many pairs, n (n - 1) / 2."""
+    return (1 + math.isqrt(1 + 8 * n_pairs)) // 2

@@ -1,9 +1,9 @@
 """Middleware that keeps references to messages valid: the server sends them for messages that the browser stores."""
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from musicsim.ui.base.page_messages import is_end_of_run, rerun_of
 
 STORED_RUNS = 30
 """Number of runs after which the browser deletes a message that was not used again."""
@@ -46,26 +46,22 @@ class _SentMessages:
         self._last_sent: dict[str, int] = {}  # hash -> number of ended runs when the message was last sent
 
     def note(self, message: ForwardMsg) -> None:
-        kind = message.WhichOneof("type")
-        if kind == "ref_hash":
+        if message.ref_hash:
             self._last_sent[message.ref_hash] = self._n_ended
         elif message.metadata.cacheable:
             self._last_sent[message.hash] = self._n_ended
-        elif kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+        elif is_end_of_run(message):
             self._n_ended += 1
             self._last_sent = {name: n for name, n in self._last_sent.items() if self._n_ended - n <= _OFFERED_RUNS}
 
     def remove_old_names(self, data: bytes) -> bytes:
-        try:
-            request = BackMsg.FromString(data)
-        except DecodeError:
+        request = rerun_of(data)
+        if request is None:
             return data
-        if request.WhichOneof("type") != "rerun_script":
-            return data
-        names = request.rerun_script.cached_message_hashes
+        names = request.message.rerun_script.cached_message_hashes
         kept = [name for name in names if name in self._last_sent]
         if len(kept) == len(names):
             return data
         del names[:]
         names.extend(kept)
-        return bytes(request.SerializeToString())
+        return request.to_bytes()

@@ -109,9 +109,15 @@ def filter_message(message: bytes) -> tuple[bytes, RunEvent]:
     if kind == "new_session":
         sent.new_session.main_script_path = _SCRIPT  # the page only derives a key from it
         return sent.SerializeToString(), RunEvent.BEGUN
-    if kind == "script_finished" and sent.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+    if is_end_of_run(sent):
         return message, RunEvent.FINISHED
     return message, RunEvent.OTHER
+
+
+def is_end_of_run(message: ForwardMsg) -> bool:
+    """Return True for the end of a run that was not interrupted for another one."""
+    kind = message.WhichOneof("type")
+    return bool(kind == "script_finished" and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN)
 
 
 def _is_click(state: WidgetState) -> bool:

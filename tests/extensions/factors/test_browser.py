@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.snapshot.factors import Factors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.factors.figures import measure_factors
 from musicsim.library import Library
@@ -18,7 +19,7 @@ def test_listener_finds_songs_with_the_same_rhythm(page, address, home):
         nearest, by_rhythm = (
             [hit.song.id for hit in find_requested(snapshot, query, SearchRequest(by=by))] for by in ("", "rhythm")
         )
-        (figures,) = measure_factors(snapshot, query, by_rhythm[:1])
+        (figures,) = measure_factors(Factors(snapshot), query, by_rhythm[:1])
     assert nearest != by_rhythm
     visit(page, address, query=f"?song={query}")
     until(lambda: row_ids(page)[: len(nearest)] == nearest)

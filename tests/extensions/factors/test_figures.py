@@ -19,25 +19,25 @@ def test_figures_count_the_pairs_that_are_farther_apart(own_styles):
     """The library has fewer than 300 songs, so all pairs count."""
     snapshot = take_snapshot(own_styles)
     rows, ids = np.arange(snapshot.n_indexed), snapshot.row_ids.tolist()
-    found = measure_factors(snapshot, ids[2], [ids[9], ids[20]])
+    found = measure_factors(Factors(snapshot), ids[2], [ids[9], ids[20]])
     for name in ("timbre", "rhythm", "harmony"):
         X = Factors(snapshot).vectors(name, rows).astype(np.float64)
         apart = {pair: np.sum((X[pair[0]] - X[pair[1]]) ** 2) for pair in combinations(rows.tolist(), 2)}
         for figures, other in zip(found, (9, 20), strict=True):
             truth = 100 * np.mean([d > apart[2, other] * (1 + 1e-9) for d in apart.values()])
             assert figures[name] == pytest.approx(truth, abs=100 / len(apart) + 1e-9)  # the pair itself may be rounded
-    assert measure_factors(snapshot, ids[9], [ids[2]]) == [found[0]], "figures are symmetric"
+    assert measure_factors(Factors(snapshot), ids[9], [ids[2]]) == [found[0]], "figures are symmetric"
 
 
 def test_figure_is_unknown_without_harmony(own_styles):
     snapshot = take_snapshot(own_styles)
     first, second, third = snapshot.songs_at()[:3]
     own_styles.frame_files.aspects_path(second.content_hash).unlink()
-    unknown, known = measure_factors(snapshot, first.id, [second.id, third.id])
+    unknown, known = measure_factors(Factors(snapshot), first.id, [second.id, third.id])
     assert unknown["harmony"] is None
     assert None not in (unknown["timbre"], unknown["rhythm"], known["harmony"])
     with pytest.raises(NotFoundError, match="999"):
-        measure_factors(snapshot, 999, [first.id])
+        measure_factors(Factors(snapshot), 999, [first.id])
 
 
 def test_command_lists_nearest_songs_with_a_column_per_factor(own_styles):
@@ -51,7 +51,7 @@ def test_command_lists_nearest_songs_with_a_column_per_factor(own_styles):
     told = json.loads(run("factors", query.id, "--by", "harmony", "-k", 3, "--json", library=own_styles.folder)[0])
     hits = find_requested(snapshot, query.id, SearchRequest(by="harmony", k=3))
     assert [one["song"]["id"] for one in told["songs"]] == [hit.song.id for hit in hits]
-    figures = measure_factors(snapshot, query.id, [hit.song.id for hit in hits])
+    figures = measure_factors(Factors(snapshot), query.id, [hit.song.id for hit in hits])
     for one, of in zip(told["songs"], figures, strict=True):
         assert one["factors"] == {name: round(figure, 1) for name, figure in of.items()}
         assert f"{of['harmony']:.1f}%" in out
