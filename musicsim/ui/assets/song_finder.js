@@ -40,6 +40,7 @@ class Finder {
     this.id = `musicsim-finder-${(boxes += 1)}`;
     this.matches = [];
     this.active = 0;
+    this.isMoved = false; // true if the arrow keys moved the mark since the last letter
     this.isOpen = false;
     this.chosen = []; // chosen lines, if there can be several
     this.label = element("label");
@@ -101,9 +102,10 @@ class Finder {
     this.chosen = data.chosen;
     this.drawChips();
     if (data.text !== this.asked && this.asked !== undefined) return; // these are matches for an earlier text
+    const marked = this.isMoved ? this.matches[this.active] : null;
     this.matches = data.matches;
-    this.active = 0;
-    this.drawLines();
+    const place = this.matches.findIndex((m) => m.kind === marked?.kind && m.value === marked?.value);
+    this.drawLines(Math.max(place, 0));
     if (this.isHasty && this.isCurrent() && this.matches.length) this.pick(this.matches[0]);
     else if (document.activeElement === this.input) this.show();
     this.isHasty = false;
@@ -113,6 +115,7 @@ class Finder {
 
   typed() {
     this.isHasty = false;
+    this.isMoved = false;
     this.clear.hidden = !this.input.value;
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.ask(), TYPED_MS);
@@ -140,7 +143,7 @@ class Finder {
       event.preventDefault();
       const n = this.matches.length;
       if (!this.isOpen) this.show();
-      else if (n) this.activate((this.active + steps[event.key] + n) % n);
+      else if (n) this.move((this.active + steps[event.key] + n) % n);
     } else if (event.key === "Enter" && this.input.value.trim()) {
       event.preventDefault();
       this.enter();
@@ -150,6 +153,12 @@ class Finder {
       if (this.isOpen) this.hide();
       else this.type("");
     }
+  }
+
+  /** Mark a line that the user chose. It stays marked if the lines are drawn again. */
+  move(index) {
+    this.isMoved = true;
+    this.activate(index);
   }
 
   /** Choose the marked line; if matches are still pending, choose the first line when they arrive. */
@@ -175,6 +184,7 @@ class Finder {
     this.clear.hidden = true;
     this.hide();
     this.matches = [];
+    this.isMoved = false;
     this.asked = "";
     setTriggerValue("picked", { kind: match.kind, value: match.value });
     setStateValue("text", "");
@@ -192,7 +202,7 @@ class Finder {
 
   // --------------------------------------------------------------------------------- the list
 
-  drawLines() {
+  drawLines(active) {
     const lines = this.matches.map((match, index) => {
       const line = element("li", "", element("div", "title", match.title));
       if (match.sub) line.append(element("div", "sub", match.sub));
@@ -208,7 +218,7 @@ class Finder {
       lines.push(nothing);
     }
     this.list.replaceChildren(...lines);
-    this.activate(0, false);
+    this.activate(active, false);
   }
 
   activate(index, isSeen = true) {
