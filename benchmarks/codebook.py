@@ -278,4 +278,6 @@ if __name__ == "__main__":
         run,
         data=("audio",),
         rivals=("scikit-learn", "faiss-cpu", "librosa"),
+        short="200,000 of 1,000,000 generated frames, and 12 of 40 generated songs. This is final, because all "
+        "claims hold, also on the recordings, which are the same in both forms",
     )

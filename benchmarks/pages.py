@@ -328,4 +328,7 @@ def _libraries(settings: Settings, folder: Path, progress: Progress) -> Iterator
 
 
 if __name__ == "__main__":
-    main("pages", __doc__.splitlines()[0], run, rivals=("streamlit", "playwright"), takes_library=True)
+    main(
+        "pages", __doc__.splitlines()[0], run, rivals=("streamlit", "playwright"), takes_library=True,
+        short="360 and 5,000 songs, without 100,000 and 1,000,000",
+    )  # fmt: skip

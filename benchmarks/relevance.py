@@ -233,4 +233,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("relevance", __doc__.splitlines()[0], run, data=(HETREC,), rivals=("scikit-learn",))
+    main(
+        "relevance", __doc__.splitlines()[0], run, data=(HETREC,), rivals=("scikit-learn",),
+        short="5 of 50 million generated plays. The full form is worth running, because the goals are for 50 "
+        "million plays",
+    )  # fmt: skip

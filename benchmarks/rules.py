@@ -135,4 +135,7 @@ def _worst(rows: list[dict[str, float | str]], column: str) -> float:
 
 
 if __name__ == "__main__":
-    main("rules", "rules over a large library", run, takes_library=True)
+    main(
+        "rules", "rules over a large library", run, takes_library=True,
+        short="100,000 of 1,000,000 songs",
+    )  # fmt: skip

@@ -168,4 +168,5 @@ if __name__ == "__main__":
         run,
         rivals=("starlette", "sqlalchemy"),
         takes_library=True,
+        short="100,000 of 1,000,000 songs",
     )

@@ -69,4 +69,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("snapshot", __doc__.splitlines()[0], run, takes_library=True, rivals=("zstandard",))
+    main(
+        "snapshot", __doc__.splitlines()[0], run, takes_library=True, rivals=("zstandard",),
+        short="20,000 of 1,000,000 songs",
+    )  # fmt: skip

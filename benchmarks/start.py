@@ -79,4 +79,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("start", __doc__.splitlines()[0], run, rivals=("streamlit", "typer", "sqlalchemy"), takes_library=True)
+    main(
+        "start", __doc__.splitlines()[0], run, rivals=("streamlit", "typer", "sqlalchemy"), takes_library=True,
+        short="5 of 15 repeats",
+    )  # fmt: skip

@@ -98,4 +98,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("training", __doc__.splitlines()[0], run, has_full=False)
+    main("training", __doc__.splitlines()[0], run)

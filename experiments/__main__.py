@@ -82,7 +82,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command")
     run = commands.add_parser("reproduce", help="run the experiments and say which claims hold")
     run.add_argument("names", nargs="*", metavar="NAME", help="only these (all but those that take an hour)")
-    run.add_argument("--full", action="store_true", help="the papers' protocols; takes days, goes on when stopped")
+    run.add_argument("--full", action="store_true", help="the full protocols; takes days, goes on when stopped")
     run.add_argument("--keep", action="store_true", help="put the results in place of the kept ones in docs/results")
     run.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="so many at once (cores)")
     commands.add_parser("keep", help="keep the JSON objects of benchmarks that come in by stdin")

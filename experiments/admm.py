@@ -255,4 +255,9 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("admm", __doc__.splitlines()[0], run, data=("gtzan",), rivals=("scikit-learn",), has_parts=True)
+    main(
+        "admm", __doc__.splitlines()[0], run, data=("gtzan",), rivals=("scikit-learn",), has_parts=True,
+        short="3 of 10 splits of the songs, and 1 of 10 of the kernels. Fits have fewer values of C and stop at "
+        "a gap of 5% instead of 1%, or after 60 instead of 200 cuts. The full form is worth running, "
+        "because one split has no spread",
+    )  # fmt: skip

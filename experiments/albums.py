@@ -129,4 +129,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("albums", __doc__.splitlines()[0], run, takes_library=True, takes_music=True)
+    main(
+        "albums", __doc__.splitlines()[0], run, takes_library=True, takes_music=True,
+        short="10 of 50 random divisions of the pieces into albums",
+    )  # fmt: skip

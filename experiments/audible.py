@@ -281,4 +281,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("audible", __doc__.splitlines()[0], run, data=("audio",), rivals=("librosa",), takes_music=True)
+    main(
+        "audible", __doc__.splitlines()[0], run, data=("audio",), rivals=("librosa",), takes_music=True,
+        short="20 of 60 click tracks, and cadences in two of four registers. This is final, because the claims "
+        "about both hold without an error",
+    )  # fmt: skip

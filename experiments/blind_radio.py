@@ -91,4 +91,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("blind_radio", __doc__.splitlines()[0], run, has_full=False)
+    main("blind_radio", __doc__.splitlines()[0], run)

@@ -179,4 +179,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("coherence", __doc__.splitlines()[0], run, data=("aotm", "spotify_msd", "yes"), has_full=False)
+    main("coherence", __doc__.splitlines()[0], run, data=("aotm", "spotify_msd", "yes"))

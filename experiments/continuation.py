@@ -194,4 +194,6 @@ if __name__ == "__main__":
         rivals=("implicit",),
         data=("aotm", "spotify_msd", "yes"),
         has_parts=True,
+        short="2 of 5 splits of aotm, yes_small and yes_big, and all 5 of the others. This is final except for "
+        "BPR on aotm, the only rival whose interval contains 0",
     )

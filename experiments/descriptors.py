@@ -252,4 +252,6 @@ if __name__ == "__main__":
         run,
         data=("cal500", "fma_ntds", "gtzan", "hetrec2011-lastfm-2k", "spotify_msd"),
         rivals=("scikit-learn",),
+        short="4 of 10 splits, one of two losses, three of five values of C, and at most 60 instead of 200 "
+        "cuts. The full form is worth running, because MLR often takes the largest C",
     )

@@ -57,4 +57,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("factors", __doc__.splitlines()[0], run, takes_library=True, has_full=False)
+    main("factors", __doc__.splitlines()[0], run, takes_library=True)

@@ -180,12 +180,4 @@ def _claims(rows: Rows) -> Iterator[Claim]:
 
 
 if __name__ == "__main__":
-    main(
-        "families",
-        __doc__.splitlines()[0],
-        run,
-        rivals=("onnx", "onnxruntime"),
-        takes_library=True,
-        takes_sets=True,
-        has_full=False,
-    )
+    main("families", __doc__.splitlines()[0], run, rivals=("onnx", "onnxruntime"), takes_library=True, takes_sets=True)

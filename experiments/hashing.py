@@ -382,4 +382,5 @@ if __name__ == "__main__":
         data=("bigann10k", "covtype", "gtzan", "hetrec2011-lastfm-2k", "mnist", "spotify_msd"),
         rivals=("scikit-learn",),
         has_parts=True,
+        short="fewer widths, 1 to 3 of 3 to 10 splits, and settings that are not chosen again for each set",
     )

@@ -468,4 +468,7 @@ if __name__ == "__main__":
         run,
         data=("aset400", "bliss_triplets"),
         rivals=("scikit-learn",),
+        short="1 of 5 repeats of the folds, 2 of 10 splits of the artists, and 1 of 3 for choosing C. Fits stop "
+        "earlier, and some have only one value of C. The full form is worth running, because most leads "
+        "over Euclid are within two standard errors",
     )

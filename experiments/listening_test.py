@@ -130,4 +130,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("listening_test", __doc__.splitlines()[0], run)
+    main(
+        "listening_test", __doc__.splitlines()[0], run,
+        short="200 of 1,000 draws per difference. The full form is worth running, because the goal for a "
+        "difference of 15 is inside the interval",
+    )  # fmt: skip

@@ -244,4 +244,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("noise", __doc__.splitlines()[0], run, data=("uci",), rivals=("scikit-learn",), has_parts=True)
+    main(
+        "noise", __doc__.splitlines()[0], run, data=("uci",), rivals=("scikit-learn",), has_parts=True,
+        short="4 of 50 splits, and three of five numbers of noise columns",
+    )  # fmt: skip

@@ -291,4 +291,5 @@ if __name__ == "__main__":
         data=("aotm", "spotify_msd", "yes"),
         rivals=("scikit-learn",),
         has_parts=True,
+        short="1 to 4 of 10 splits of each collection",
     )

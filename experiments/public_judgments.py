@@ -287,4 +287,5 @@ if __name__ == "__main__":
     main(
         "public_judgments", "public judgments of similarity: learned metrics, plain distance and other listeners", run,
         rivals=("scikit-learn",), takes_library=True, takes_music=True,
+        short="1 of 3 splits for choosing C, and fits that stop earlier",
     )  # fmt: skip

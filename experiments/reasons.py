@@ -175,4 +175,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main("reasons", __doc__.splitlines()[0], run, data=("aotm", "yes"))
+    main(
+        "reasons", __doc__.splitlines()[0], run, data=("aotm", "yes"),
+        short="200 of 2,000 playlists per collection. This is final, because every interval already excludes 0",
+    )  # fmt: skip

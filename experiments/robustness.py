@@ -194,4 +194,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("robustness", __doc__.splitlines()[0], run, takes_sets=True)
+    main(
+        "robustness", __doc__.splitlines()[0], run, takes_sets=True,
+        short="30 of at most 300 queries per collection. The full form is worth running, because two misses "
+        "among 30 queries already refute a claim",
+    )  # fmt: skip

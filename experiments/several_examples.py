@@ -188,4 +188,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("several_examples", __doc__.splitlines()[0], run, takes_library=True, takes_music=True)
+    main(
+        "several_examples", __doc__.splitlines()[0], run, takes_library=True, takes_music=True,
+        short="30 of 80 queries per composer",
+    )  # fmt: skip

@@ -208,4 +208,4 @@ def describe(music: MusicSet, progress: Progress) -> Described:
 
 
 if __name__ == "__main__":
-    main("sound_changes", __doc__.splitlines()[0], run, takes_sets=True, has_full=False)
+    main("sound_changes", __doc__.splitlines()[0], run, takes_sets=True)

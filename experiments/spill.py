@@ -374,4 +374,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("spill", __doc__.splitlines()[0], run, data=("bigann10k", "spotify_msd"), has_parts=True)
+    main(
+        "spill", __doc__.splitlines()[0], run, data=("bigann10k", "spotify_msd"), has_parts=True,
+        short="100,000 of 890,205 generated rows, and 300 of 1,000 queries on them",
+    )  # fmt: skip

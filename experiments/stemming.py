@@ -145,11 +145,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main(
-        "stemming",
-        __doc__.splitlines()[0],
-        run,
-        data=("hetrec2011-lastfm-2k", "mxm"),
-        rivals=("snowballstemmer",),
-        has_full=False,
-    )
+    main("stemming", __doc__.splitlines()[0], run, data=("hetrec2011-lastfm-2k", "mxm"), rivals=("snowballstemmer",))

@@ -117,4 +117,5 @@ if __name__ == "__main__":
     main(
         "text_search", __doc__.splitlines()[0], run,
         rivals=("onnxruntime", "tokenizers"), takes_library=True, takes_music=True,
+        short="every third window of ten seconds",
     )  # fmt: skip

@@ -152,7 +152,7 @@ def main(
     takes_sets: bool = False,
     has_parts: bool = False,
     takes_processes: bool = False,
-    has_full: bool = True,
+    short: str = "",
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -175,14 +175,16 @@ def main(
         Whether there is an option ``--resume``.
     takes_processes : bool
         Whether there is an option ``--processes N``.
-    has_full : bool
-        Whether there is an option ``--full``; without it, the only protocol is the full one.
+    short : str
+        How the short form differs from the full one, for the line below each table. If there is a kept result, it also
+        says why the short form is final, or why the full form is worth running. Without `short`, there is no option
+        ``--full``, and the only protocol is the full one.
     arguments : sequence of str
         Used instead of the command line.
     """
     parser = argparse.ArgumentParser(prog=name, description=description)
     parser.add_argument("--json", action="store_true", help="end with one JSON object on stdout")
-    if has_full:
+    if short:
         parser.add_argument("--full", action="store_true", help="the whole protocol instead of the short one")
     parser.add_argument("--seed", type=int, default=0, help="seed of everything that is drawn (0)")
     if takes_library:

@@ -21,7 +21,7 @@ from experiments.support.game_music import CACHE
 from experiments.support.results import KEPT, OWN, ROOT, Report, keep_report, read
 from musicsim.commit import from_git
 from musicsim.errors import LibraryError
-from musicsim.extensions.paper_tables.paper_tables import NothingMeasured, experiments, run_experiment
+from musicsim.extensions.paper_tables.paper_tables import NothingMeasured, experiments, run_experiment, short_form
 from musicsim.progress import Canceled
 
 __all__ = ["THREADS", "reproduce"]
@@ -116,7 +116,7 @@ def _estimate(names: Sequence[str], jobs: int) -> str:
 
 
 def _options(name: str, *, full: bool) -> list[str]:
-    options = ["--full"] if full and "has_full=False" not in _source(name) else []
+    options = ["--full"] if full and short_form(name) else []
     if full and "has_parts=True" in _source(name):
         options.append("--resume")
     if name in ("albums", "several_examples") and (CACHE / "library").is_dir():  # built by experiments.real_music

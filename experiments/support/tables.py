@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.support.report import format_lead
 from experiments.support.comparisons import COMPARED, TOPICS, Task
 from experiments.support.results import ROOT, Report, read
+from musicsim.extensions.paper_tables.paper_tables import short_form
 
 __all__ = ["BLOCK", "documents", "experiments_of", "tables", "updated"]
 
@@ -77,16 +78,20 @@ def _kept(experiment: str, table: str) -> Report:
 
 def _made_by(reports: list[Report], package: str) -> str:
     """Return the protocol of the results in italics: a line below the table."""
-    said: dict[str, list[str]] = {"full protocol": [], "short form; the full protocol has not been run": []}
-    full, short = said.values()
+    full: list[str] = []
+    short: list[str] = []
     for report in reports:
         settings = report["settings"]
         about = [f"seed {settings['seed']}", report["date"][:10]]
         if package == "benchmarks":  # their seconds depend on the machine
             about += [report["machine"]["cpu"], *_lacking(report)]
         run = f"`python -m {package}.{report['name']}` ({', '.join(about)})"
-        (full if settings.get("protocol") == "full" else short).append(run)
-    return "*" + "; ".join(f"{', '.join(runs)}: {form}" for form, runs in said.items() if runs) + ".*"
+        if settings.get("protocol") == "full":
+            full.append(run)
+        else:
+            short.append(f"{run}, short form: {short_form(report['name'], package)}.")
+    sentences = [f"{', '.join(full)}: full protocol.", *short] if full else short
+    return f"*{' '.join(sentences)}*"
 
 
 def _lacking(report: Report) -> Iterator[str]:

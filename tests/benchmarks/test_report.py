@@ -16,7 +16,14 @@ def _run(settings, progress):
 
 
 def test_last_line_is_complete_json(capsys):
-    main("trial", "a trial", _run, rivals=("scikit-learn", "no-such-rival"), arguments=["--json", "--seed", "7"])
+    main(
+        "trial",
+        "a trial",
+        _run,
+        rivals=("scikit-learn", "no-such-rival"),
+        short="3 of 9 splits",
+        arguments=["--json", "--seed", "7"],
+    )
     out, err = capsys.readouterr()
     report = json.loads(out.splitlines()[-1])
     keys = ["name", "date", "commit", "machine", "inputs", "settings", "rows", "claims"]
@@ -32,7 +39,7 @@ def test_last_line_is_complete_json(capsys):
 
 
 def test_prints_table_without_json_option(capsys):
-    main("trial", "a trial", _run, arguments=["--full"])
+    main("trial", "a trial", _run, short="3 of 9 splits", arguments=["--full"])
     out = capsys.readouterr().out
     assert "times faster" in out
     assert "full" in out
@@ -41,10 +48,10 @@ def test_prints_table_without_json_option(capsys):
 
 
 def test_script_with_one_protocol_runs_it_in_full(capsys):
-    main("trial", "a trial", _run, has_full=False, arguments=["--json"])
+    main("trial", "a trial", _run, arguments=["--json"])
     assert json.loads(capsys.readouterr().out)["settings"]["protocol"] == "full"
     with pytest.raises(SystemExit):
-        main("trial", "a trial", _run, has_full=False, arguments=["--full"])
+        main("trial", "a trial", _run, arguments=["--full"])
 
 
 def test_report_identifies_inputs_by_digest(capsys, tmp_path, monkeypatch):

@@ -118,7 +118,7 @@ def test_table_footer_lists_missing_inputs_and_runs(monkeypatch):
     page = updated("<!-- results: benchmarks: search -->\n<!-- end -->")
     assert (
         "*`python -m benchmarks.search` (seed 0, 2026-02-01, A processor, without usearch, mnist, with uncommitted "
-        "changes): short form"
+        "changes), short form: without 2,000 hard clusters"
     ) in page
     assert "`benchmarks.ten_million`" in page.partition("stored for ")[2]
     assert "`benchmarks.search`" not in page.partition("stored for ")[2]

@@ -71,9 +71,10 @@ def _short_run(library: Library, name: str) -> None:
 def _show_table(table: paper_tables.PaperTable) -> None:
     machine, settings = table.machine, table.settings
     origin = "on this machine" if table.is_own else "shipped with the program"
-    is_full = settings.get("protocol") == "full"
     facts = [f"{table.date[:10]}, {origin}"]
-    facts += ["full protocol" if is_full else "short protocol; the full protocol has not been run"]
+    facts += [
+        "full protocol" if settings.get("protocol") == "full" else f"short form: {paper_tables.short_form(table.name)}"
+    ]
     facts += [f"{settings['splits']} splits"] if isinstance(settings.get("splits"), int) else []
     facts += [f"{settings['seconds']:,.0f} s"] if "seconds" in settings else []
     facts.append(f"commit {table.commit or 'not recorded'}")

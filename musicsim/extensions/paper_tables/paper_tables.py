@@ -66,6 +66,13 @@ def experiments() -> dict[str, str]:
     return {name: (text or name).splitlines()[0] for name, text in texts.items()}
 
 
+def short_form(name: str, package: str = "experiments") -> str:
+    """Return how the short form of an experiment or benchmark differs, as declared in its call of ``main``."""
+    text = ((_checkout() or Path()) / package / f"{name}.py").read_text(encoding="utf-8")
+    words = (word for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) for word in node.keywords)
+    return next((ast.literal_eval(word.value) for word in words if word.arg == "short"), "")
+
+
 def load_table(name: str) -> PaperTable | None:
     """Load the newest result of an experiment; None if it has none. Raises LibraryError for an unreadable result."""
     checkout = _checkout()

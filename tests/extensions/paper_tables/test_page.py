@@ -24,6 +24,7 @@ def test_paper_scores_appear_next_to_ours(full, monkeypatch):
         paper_tables, "experiments", lambda: {"other": "Other.", "small": "Flowers: can they be told apart?"}
     )
     monkeypatch.setattr(paper_tables, "load_table", lambda name: table if name == "small" else None)
+    monkeypatch.setattr(paper_tables, "short_form", {"small": "5 of 50 splits"}.get)
     app = open_page("research", "papers")
     assert not app.exception
     claims, rows = (frame.value for frame in app.dataframe)
@@ -35,7 +36,7 @@ def test_paper_scores_appear_next_to_ours(full, monkeypatch):
     facts = " ".join(c.value for c in app.caption)
     for words in ("2026", "shipped with the program", "5 splits", "2 cores, a CPU", "61 s", "0123456789ab"):
         assert words in facts
-    assert "the full protocol has not been run" in facts
+    assert "short form: 5 of 50 splits" in facts
     assert app.table[0].value.loc["SHA-256 of flowers"].tolist() == ["fedcba"]
     app.session_state["evaluate_experiment"] = "other"
     app.run()
@@ -53,6 +54,7 @@ def test_summary_starts_with_failed_claims(full, monkeypatch, n_failed, words):
     table = PaperTable("small", "2026-03-04T00:00:00+00:00", {}, {"seed": 0}, [{"set": "iris"}], claims, is_own=False)
     monkeypatch.setattr(paper_tables, "experiments", lambda: {"small": "Small."})
     monkeypatch.setattr(paper_tables, "load_table", lambda name: table)
+    monkeypatch.setattr(paper_tables, "short_form", lambda name: "5 of 50 splits")
     app = open_page("research", "papers")
     (sentence,) = [markdown.value for markdown in app.markdown if words in markdown.value]
     if n_failed:  # the order of the paper takes precedence over our goals
