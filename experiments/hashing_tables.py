@@ -360,7 +360,7 @@ if __name__ == "__main__":
         data=("bigann10k", "covtype", "mnist", "spotify_msd"),
         rivals=("scikit-learn",),
         has_parts=True,
-        short="360 instead of up to 4,500 steps, 1 of 3 seeds, 1,000 of 4,000 rows for rivals, and at most 800 "
-        "instead of 3,200 steps in figure 4. This is final for tables 4 and 5: experiments.hashing has "
-        "run the same widths with all steps",
+        short="360 instead of up to 4,500 steps, 1 of 3 seeds, and 1,000 of 4,000 rows for rivals. Figure 4 ends at "
+        "800 instead of 3,200 steps. This is final for tables 4 and 5: experiments.hashing has run the same "
+        "widths with all steps",
     )
