@@ -31,6 +31,7 @@ _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
 _MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
+_LABEL_PX = 30  # width of a number outside its bar
 _DIALOG = "why"  # its subject: a result's song id, and the name of its list (empty until shown)
 
 
@@ -193,9 +194,10 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
         figure.add_bar(x=before[0], y=names, name="before learning", marker={"color": UNKNOWN_COLOUR}, **text)
     name = "after learning" if before else "share"
     figure.add_bar(x=points, y=names, name=name, marker={"color": _COLORS[0]}, showlegend=bool(before), **text)
+    is_negative = any(value < 0 for stage in (points, *before) for value in stage)
     figure.update_layout(
         height=60 + (64 if before else 46) * len(names),
-        margin={"l": 0, "r": 30, "t": 12, "b": 0},
+        margin={"l": _LABEL_PX if is_negative else 0, "r": _LABEL_PX, "t": 12, "b": 0},
         xaxis={"visible": False},
         yaxis={"autorange": "reversed", "visible": False, "fixedrange": True},
         legend={"orientation": "h", "y": -0.02, "yanchor": "top"},
