@@ -36,7 +36,7 @@ def test_paper_scores_appear_next_to_ours(full, monkeypatch):
     facts = " ".join(c.value for c in app.caption)
     for words in ("2026", "shipped with the program", "5 splits", "2 cores, a CPU", "61 s", "0123456789ab"):
         assert words in facts
-    assert "short form: 5 of 50 splits" in facts
+    assert "5 of 50 splits" in facts
     assert app.table[0].value.loc["SHA-256 of flowers"].tolist() == ["fedcba"]
     app.session_state["evaluate_experiment"] = "other"
     app.run()
