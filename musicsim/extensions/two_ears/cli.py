@@ -1,0 +1,66 @@
+"""The ``musicsim two-ears`` command."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from musicsim.cli.console import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    echo,
+    emit,
+    job_bar,
+    open_library,
+    show,
+    song_json,
+)
+from musicsim.cli.playlist import SaveOption
+from musicsim.explorer.models.files import FILE_ENDING
+from musicsim.explorer.refresh.model_catalogue import import_model_file
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.extensions.two_ears.ears import TwoEars
+from musicsim.extensions.two_ears.lists import generate_for_both
+from musicsim.extensions.two_ears.questions import describe, list_answers, summarize
+from musicsim.library.stores.playlists import OWN_PLAYLISTS
+
+
+def compare_ears(
+    friend: Annotated[str, typer.Argument(help="Name of a friend's model, or the .musicsim file to import it from.")],
+    library: LibraryOption = None,
+    model: ModelOption = None,
+    length: Annotated[int, typer.Option("--playlist", "-n", min=0, max=500, help="Songs in a playlist for both.")] = 0,
+    first: Annotated[int | None, typer.Option(help="Id of the playlist's first song; random by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="The same seed gives the same playlist again.")] = None,
+    save: SaveOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Both models must be trained on answers. The blind questions are in *Train > Two ears*."""
+    with open_library(library) as lib:
+        if friend.endswith(FILE_ENDING):
+            path = Path(friend).expanduser().absolute()
+            with job_bar(lib, "take_model", path=str(path)) as progress:
+                friend = lib.models.get(import_model_file(lib, path, progress)).name
+        two = TwoEars([snapshot_under(lib, name) for name in (model, friend)])
+        results = summarize(two, list_answers(two, lib))
+        both = generate_for_both(two, first, length, random_state=seed) if length else None
+        if both and save:
+            lib.add_playlists([(save, None, [song.id for song in both.songs])], source=OWN_PLAYLISTS)
+    songs = list(zip(both.songs, [None, *both.reasons], strict=True)) if both else []
+    if as_json:
+        emit({
+            "people": [{"name": ear.person, "model": ear.model_id} | asdict(ear.accuracy) for ear in two.ears],
+            "dividing_triples": two.dividing.tolist(), "triples": len(two.triples.triples_),
+            "disagreement": {"dividing": asdict(results.divided), "random": asdict(results.random)},
+            "predicted": [{"person": a, "model": b} | asdict(rate) for (a, b), rate in results.predicted.items()],
+            "songs": [{"song": song_json(song), "reason": reason} for song, reason in songs],
+            "closeness": both.means if both else None,
+        })  # fmt: skip
+        return
+    for line in (*two.describe(), *describe(two, results)):
+        echo(line)
+    if both:
+        rows = [(n, song.id, song.title, song.artist or "", reason) for n, (song, reason) in enumerate(songs, 1)]
+        show(("", "id", "title", "artist", "reached because"), rows, caption=both.describe(two.people))

@@ -1,0 +1,126 @@
+"""Blind questions for two people: is song 1 or song 2 more like the first song?
+
+Half of the questions are predicted to divide the two people, and half are random, in random order. Both people get the
+same questions: those that the other person has already answered come first.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from musicsim.explorer.survey.questions import Rate, measure_rate
+from musicsim.extensions.two_ears.disagreement import draw_triples
+from musicsim.extensions.two_ears.ears import Ear, TwoEars
+from musicsim.library.stores.judgments import Judgment, Opinions, QuestionKey, question_key
+
+KIND = "two_ears"  # kind under which the answers are stored as judgments
+_N_TRIES = 200  # number of dividing triples to choose from, and of random ones
+_OPTIONS = ("song 1", "song 2")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A triple of songs. The first is the reference."""
+
+    song_ids: tuple[int, int, int]
+    is_dividing: bool  # True if the two people are predicted to disagree
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the answers of two people say. Unsure answers do not count."""
+
+    divided: Rate  # how often the two people disagreed on triples that were predicted to divide them
+    random: Rate  # how often they disagreed on random triples
+    predicted: Mapping[tuple[str, str], Rate]  # how often a model predicted a person; keys: person's model, other model
+
+
+def list_answers(two: TwoEars, opinions: Opinions) -> list[Judgment]:
+    """Return the answers about these two models, oldest first."""
+    models = set(two.model_ids)
+    return [answer for answer in opinions.judgments.all(KIND) if set(answer.context["models"]) == models]
+
+
+def next_question(two: TwoEars, answers: Sequence[Judgment], ear: Ear, rng: np.random.Generator) -> Question | None:
+    """Return the next question for a person; None if no new triple is left."""
+    asked = {_key_of(answer) for answer in answers if _is_by(answer, ear)}
+    for answer in answers:
+        songs = answer.context["songs"]
+        if _key_of(answer) not in asked and all((one.snapshot.rows_of(songs) >= 0).all() for one in two.ears):
+            return Question(tuple(songs), answer.context["is_dividing"])
+    random = draw_triples(len(two.song_ids), _N_TRIES, rng)
+    found = two.find_dividing(_N_TRIES) if rng.random() < 0.5 else random[:0]
+    for triples, is_dividing in ((found, True), (two.song_ids[random], False)):
+        for first, *others in triples.tolist():
+            if question_key("like", (first, *others)) not in asked:
+                one, other = rng.permutation(others).tolist()
+                return Question((first, one, other), is_dividing)
+    return None
+
+
+def record(two: TwoEars, opinions: Opinions, question: Question, ear: Ear, chosen: int | None) -> int:
+    """Save a person's answer, with the probability of song 1 in both models; return the answer's id.
+
+    `chosen` is 0 for song 1, 1 for song 2, and None if the person is unsure.
+    """
+    return opinions.judgments.add(
+        ear.person, KIND, (), chosen, options=_OPTIONS, songs=list(question.song_ids),
+        is_dividing=question.is_dividing, ear=ear.model_id, models=list(two.model_ids),
+        p=two.predict_proba(question.song_ids),
+    )  # fmt: skip
+
+
+def summarize(two: TwoEars, answers: Sequence[Judgment]) -> Results:
+    """Compare the two people's answers with each other and with both models."""
+    chosen: dict[QuestionKey, dict[str, int]] = defaultdict(dict)  # song, by question and model of the person
+    is_dividing: dict[QuestionKey, bool] = {}
+    cases: dict[tuple[str, str], list[tuple[bool, float]]] = defaultdict(list)
+    for answer in answers:
+        if answer.chosen is None:
+            continue
+        context = answer.context
+        chosen[_key_of(answer)][context["ear"]] = context["songs"][1 + answer.chosen]
+        is_dividing[_key_of(answer)] = context["is_dividing"]
+        for model, p in zip(context["models"], context["p"], strict=True):
+            cases[context["ear"], model].append(((p > 0.5) == (answer.chosen == 0), 0.5))
+    differ = {key: len(set(both.values())) > 1 for key, both in chosen.items() if len(both) == len(two.ears)}
+    divided, random = (
+        measure_rate((is_different, 0.5) for key, is_different in differ.items() if is_dividing[key] == kind)
+        for kind in (True, False)
+    )
+    predicted = {pair: measure_rate(cases[pair]) for pair in product(two.model_ids, repeat=2)}
+    return Results(divided, random, predicted)
+
+
+def describe(two: TwoEars, results: Results) -> list[str]:
+    """Describe the results, one sentence each."""
+    if not results.divided.n + results.random.n:
+        return ["No question was answered by both of you yet."]
+    lines = [
+        f"You disagreed on {_percent(rate)} {words} triples."
+        for words, rate in (("dividing", results.divided), ("random", results.random))
+        if rate.n
+    ]
+    for ear in two.ears:
+        own, other = (results.predicted[ear.model_id, one.model_id] for one in sorted(two.ears, key=lambda e: e != ear))
+        others_name = next(one.person for one in two.ears if one != ear)
+        lines.append(
+            f"{ear.person}: the own model predicted {_percent(own)} answers, and that of {others_name} predicted "
+            f"{other.share:.0%}."
+        )
+    return lines
+
+
+def _key_of(answer: Judgment) -> QuestionKey:
+    return question_key("like", answer.context["songs"])
+
+
+def _is_by(answer: Judgment, ear: Ear) -> bool:
+    return bool(answer.context["ear"] == ear.model_id)
+
+
+def _percent(rate: Rate) -> str:
+    return f"{rate.share:.0%} (95% interval {rate.low:.0%} to {rate.high:.0%}) of {rate.n:,}"
