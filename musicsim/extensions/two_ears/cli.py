@@ -52,11 +52,11 @@ def compare_ears(
     if as_json:
         emit({
             "people": [{"name": ear.person, "model": ear.model_id} | asdict(ear.accuracy) for ear in two.ears],
-            "dividing_triples": two.dividing.tolist(), "triples": len(two.triples.triples_),
+            "dividing_triples": two.find_dividing().tolist(), "is_difference_shown": two.is_difference_shown, "triples": len(two.triples.triples_),
             "disagreement": {"dividing": asdict(results.divided), "random": asdict(results.random)},
             "predicted": [{"person": a, "model": b} | asdict(rate) for (a, b), rate in results.predicted.items()],
             "songs": [{"song": song_json(song), "reason": reason} for song, reason in songs],
-            "closeness": both.means if both else None,
+            "closeness": both.closeness if both else None,
         })  # fmt: skip
         return
     for line in (*two.describe(), *describe(two, results)):

@@ -29,15 +29,16 @@ Aim = Callable[[Float64Array], Float64Array]
 
 @dataclass(frozen=True, slots=True)
 class JointPlaylist:
-    """A playlist for two people. Closenesses and reasons of a song are in the order of the people; the first has none.
-
-    `means` is each person's mean closeness.
-    """
+    """A playlist for two people. Each song after the first has a reason, which names the people."""
 
     songs: tuple[Song, ...]
-    closenesses: tuple[tuple[float, float], ...]
     reasons: tuple[str, ...]
-    means: tuple[float, float]
+    closeness: tuple[float, float]  # each person's mean
+
+    def describe(self, people: tuple[str, str]) -> str:
+        """Describe the mean closeness of both people."""
+        told = (f"{share:.0%} for {person}" for person, share in zip(people, self.closeness, strict=True))
+        return f"A step is closer than these shares of all songs: {', '.join(told)}."
 
 
 def rank_closeness(X: FloatingArray, row: int) -> Float64Array:
@@ -115,25 +116,17 @@ def generate_for_both(
         raise NotFoundError("no song is left for a playlist: add songs, or remove thumbs down.")
     start = int(rng.integers(len(ids)) if first is None else np.searchsorted(ids, first))
     rows, steps = choose_rows(
-        [two.vectors(ear, ids) for ear in two.ears], start, length,
+        [ear.vectors(ids) for ear in two.ears], start, length,
         artists=snapshot.columns.group.codes[snapshot.rows_of(ids)].astype(np.int64),
     )  # fmt: skip
     chosen = ids[rows].tolist()
-    explained = [walk_of(ear.snapshot).explain(chosen).reasons for ear in two.ears]
+    explained = [walk_of(ear.snapshot).explain(chosen).reasons[1:] for ear in two.ears]
     reasons = [
-        ". ".join(
-            f"{person}: {_describe(reason, close)}"
-            for person, reason, close in zip(two.people, both, closeness, strict=True)
-        )
-        for both, closeness in zip(list(zip(*explained, strict=True))[1:], steps.tolist(), strict=True)
+        ". ".join(f"{person}: {_describe(*one)}" for person, *one in zip(two.people, both, closeness, strict=True))
+        for both, closeness in zip(zip(*explained, strict=True), steps.tolist(), strict=True)
     ]
-    mean_mine, mean_theirs = steps.mean(axis=0).tolist() if len(steps) else (0.0, 0.0)
-    return JointPlaylist(
-        tuple(snapshot.songs_at(snapshot.rows_of(chosen))),
-        tuple((mine, theirs) for mine, theirs in steps.tolist()),
-        tuple(reasons),
-        (mean_mine, mean_theirs),
-    )
+    mine, theirs = steps.mean(axis=0).tolist() if len(steps) else (0.0, 0.0)
+    return JointPlaylist(tuple(snapshot.songs_at(snapshot.rows_of(chosen))), tuple(reasons), (mine, theirs))
 
 
 def _describe(reason: str | None, closeness: float) -> str:
