@@ -26,6 +26,8 @@ from musicsim.extensions.two_ears.lists import generate_for_both
 from musicsim.extensions.two_ears.questions import describe, list_answers, summarize
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
+_N_SUREST = 100  # number of dividing triples in the JSON output
+
 
 def compare_ears(
     friend: Annotated[str, typer.Argument(help="Name of a friend's model, or the .musicsim file to import it from.")],
@@ -52,7 +54,8 @@ def compare_ears(
     if as_json:
         emit({
             "people": [{"name": ear.person, "model": ear.model_id} | asdict(ear.accuracy) for ear in two.ears],
-            "dividing_triples": two.find_dividing().tolist(), "is_difference_shown": two.is_difference_shown, "triples": len(two.triples.triples_),
+            "is_difference_shown": two.is_difference_shown, "triples": len(two.triples.triples_),
+            "dividing": len(two.find_dividing()), "surest": two.find_dividing(_N_SUREST).tolist(),
             "disagreement": {"dividing": asdict(results.divided), "random": asdict(results.random)},
             "predicted": [{"person": a, "model": b} | asdict(rate) for (a, b), rate in results.predicted.items()],
             "songs": [{"song": song_json(song), "reason": reason} for song, reason in songs],

@@ -132,7 +132,7 @@ class TwoEars:
     def find_dividing(self, n: int | None = None) -> Int64Array:
         """Return the song ids of triples that are predicted to divide the people, (n_found, 3), surest first.
 
-        None if the answers do not show that the tastes differ.
+        There are none if the answers do not show that the tastes differ.
         """
         return self.song_ids[self.triples.find(n if self.is_difference_shown is not False else 0)]
 

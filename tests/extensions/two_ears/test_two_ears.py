@@ -53,7 +53,7 @@ def test_command_compares_and_saves_a_playlist(trained, tmp_path):
     told = json.loads(run(*words, library=trained.folder)[0])
     assert [one["name"] for one in told["people"]] == ["Ann", "Ben"]
     assert told["is_difference_shown"] is True
-    assert 0 < len(told["dividing_triples"]) < told["triples"]
+    assert 0 < len(told["surest"]) <= told["dividing"] < told["triples"]
     songs = [one["song"]["id"] for one in told["songs"]]
     assert songs[0] == first
     assert len(set(songs)) == 6
