@@ -84,8 +84,8 @@ class TwoEars:
         self.library = snapshots[0].library
         found: list[tuple[str, Accuracy]] = []
         for snapshot in snapshots:
-            read = snapshot.record and _read_report(self.library, snapshot.record)
-            if not read:
+            read = _read_report(self.library, snapshot.record) if snapshot.record else None
+            if read is None:
                 name = snapshot.record.name if snapshot.record else self.library.name
                 raise ModelError(f"{name}: no answers were held out to test it. Choose a model trained on answers.")
             found.append(read)

@@ -122,7 +122,10 @@ def generate_for_both(
     chosen = ids[rows].tolist()
     explained = [walk_of(ear.snapshot).explain(chosen).reasons[1:] for ear in two.ears]
     reasons = [
-        ". ".join(f"{person}: {_describe(*one)}" for person, *one in zip(two.people, both, closeness, strict=True))
+        ". ".join(
+            f"{person}: {_describe(reason, share)}"
+            for person, reason, share in zip(two.people, both, closeness, strict=True)
+        )
         for both, closeness in zip(zip(*explained, strict=True), steps.tolist(), strict=True)
     ]
     mine, theirs = steps.mean(axis=0).tolist() if len(steps) else (0.0, 0.0)

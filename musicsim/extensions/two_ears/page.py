@@ -51,6 +51,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         two = _pair(snapshot.library.folder, snapshot.revision, *chosen)
         st.markdown(plain(" ".join(two.describe())))
         _ask(two)
+        _show_results(two)
         _make_list(two)
 
 
@@ -61,7 +62,7 @@ def _choose(label: str, key: Key[str | None], names: dict[str, str]) -> str:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _pair(_folder: Path, _revision: int, mine: str, friend: str) -> TwoEars:
+def _pair(folder: Path, revision: int, mine: str, friend: str) -> TwoEars:
     return TwoEars([openers.snapshot(mine), openers.snapshot(friend)])
 
 
@@ -98,6 +99,10 @@ def _ask(two: TwoEars) -> None:
     with st.container(horizontal=True):
         for label, shortcut, choice in _CHOICES:
             st.button(label, key=f"ears_answer_{choice}", shortcut=shortcut, on_click=_answer, args=(two, choice))
+
+
+def _show_results(two: TwoEars) -> None:
+    answers = questions.list_answers(two, two.library)
     n = [len({answer.id for answer in answers if answer.context["ear"] == one.model_id}) for one in two.ears]
     more = st.expander(f"Results ({n[0]} and {n[1]} answers)", key="ears_results", on_change="rerun")
     if more.open:
@@ -127,7 +132,7 @@ def _make_list(two: TwoEars) -> None:
     if both is None or key != two.model_ids:
         return
     songs = list(both.songs)
-    rows = [row_of(song, why=plain(reason)) for song, reason in zip(songs, ["", *both.reasons], strict=True)]
+    rows = [row_of(song, why=reason) for song, reason in zip(songs, ["", *both.reasons], strict=True)]
     song_list(rows, key="ears_songs", on_action=lambda action: follow(action, snapshot, songs))
     st.caption(plain(both.describe(two.people)))
     with st.container(horizontal=True):

@@ -18,14 +18,14 @@ from musicsim.library.stores.judgments import Judgment, Opinions, QuestionKey, q
 
 KIND = "two_ears"  # kind under which the answers are stored as judgments
 _N_TRIES = 200  # number of dividing triples to choose from, and of random ones
-_OPTIONS = ("song 1", "song 2")
+_OPTIONS = ["song 1", "song 2"]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A triple of songs. The first is the reference."""
 
-    song_ids: tuple[int, int, int]
+    song_ids: tuple[int, ...]
     is_dividing: bool  # True if the two people are predicted to disagree
 
 
@@ -67,7 +67,7 @@ def record(two: TwoEars, opinions: Opinions, question: Question, ear: Ear, chose
     `chosen` is 0 for song 1, 1 for song 2, and None if the person is unsure.
     """
     return opinions.judgments.add(
-        ear.person, KIND, (), chosen, options=_OPTIONS, songs=list(question.song_ids),
+        "", KIND, (), chosen, options=_OPTIONS, person=ear.person, songs=list(question.song_ids),
         is_dividing=question.is_dividing, ear=ear.model_id, models=list(two.model_ids),
         p=two.predict_proba(question.song_ids),
     )  # fmt: skip

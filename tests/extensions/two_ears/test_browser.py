@@ -30,7 +30,7 @@ def test_two_people_answer_blind_and_get_a_playlist(page, address, home):
     expect(main.get_by_text(re.compile("^Ben: the own model predicted "))).to_be_visible()
     with Library.open(home / "library") as library:
         one, other = library.judgments.all("two_ears")
-    assert (one.listener, other.listener) == ("Ann", "Ben")
+    assert (one.context["person"], other.context["person"]) == ("Ann", "Ben")
     assert one.context["songs"] == other.context["songs"]
     page.get_by_role("button", name="Make a playlist for both").click()
     expect(rows(page)).to_have_count(12)

@@ -17,11 +17,7 @@ from musicsim.extensions.two_ears.disagreement import (
 from musicsim.extensions.two_ears.lists import choose_rows, rank_closeness
 
 GOOD = Accuracy(0.85, 0.78, 0.9)
-
-
-@pytest.fixture
-def X():
-    return np.random.default_rng(1).standard_normal((60, 4))
+X = np.random.default_rng(1).standard_normal((60, 4))
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
@@ -33,7 +29,7 @@ def test_slope_gives_the_accuracy_on_any_scale(scale):
     assert fit_slope(margins, 0.5) == fit_slope(margins, 0.2) == fit_slope(np.zeros(3), 0.9) == 0
 
 
-def test_margins_are_differences_of_squared_distances(X):
+def test_margins_are_differences_of_squared_distances():
     triples = draw_triples(len(X), 5_000, np.random.default_rng(0))
     assert all(len(set(triple)) == 3 for triple in triples.tolist())
     q, a, b = X[triples.T]
@@ -41,7 +37,7 @@ def test_margins_are_differences_of_squared_distances(X):
     np.testing.assert_allclose(measure_margins(X, triples), expected, atol=1e-12)
 
 
-def test_probability_of_disagreement_and_its_ends_match_a_grid(X):
+def test_probability_of_disagreement_and_its_ends_match_a_grid():
     model = DividingTriples(2_000, random_state=0).fit([X[:, :2], X[:, 1:]], [GOOD, Accuracy(0.7, 0.6, 0.8)])
     triples = model.triples_[:40]
     found = model.predict_disagreement(triples)
@@ -56,7 +52,7 @@ def test_probability_of_disagreement_and_its_ends_match_a_grid(X):
     assert ((found[:, 1] <= found[:, 0]) & (found[:, 0] <= found[:, 2])).all()
 
 
-def test_found_triples_divide_people_with_known_metrics(X):
+def test_found_triples_divide_people_with_known_metrics():
     spaces = [X * [1, 1, 0, 0], X * [0, 0, 1, 1]]
     model = DividingTriples(random_state=0).fit(spaces, [GOOD, GOOD])
     everything, found = model.find(), model.find(12)
@@ -71,7 +67,7 @@ def test_found_triples_divide_people_with_known_metrics(X):
     assert len(everything) < opposite.sum(), "a triple with a small margin is not sure enough"
 
 
-def test_nothing_is_found_with_equal_tastes_or_a_model_at_chance(X):
+def test_nothing_is_found_with_equal_tastes_or_a_model_at_chance():
     assert len(DividingTriples(random_state=0).fit([X, 3 * X], [GOOD, GOOD]).find()) == 0
     spaces = [X[:, :2], X[:, 2:]]
     assert len(DividingTriples(random_state=0).fit(spaces, [GOOD, Accuracy(0.55, 0.45, 0.64)]).find(5)) == 0
@@ -87,13 +83,13 @@ def test_difference_needs_separate_intervals():
     assert (rate.share, rate.low, rate.high) == pytest.approx((0.8, 0.7112, 0.8666), abs=1e-4)  # Wilson
 
 
-def test_closeness_is_the_share_of_songs_that_are_farther(X):
+def test_closeness_is_the_share_of_songs_that_are_farther():
     apart = np.linalg.norm(X - X[7], axis=1)
     expected = [np.count_nonzero(np.delete(apart, 7) > one) / 58 for one in np.delete(apart, 7)]
     np.testing.assert_allclose(np.delete(rank_closeness(X, 7), 7), expected)
 
 
-def test_each_step_is_best_for_the_worse_off(X):
+def test_each_step_is_best_for_the_worse_off():
     spaces = [X[:, :2], X[:, 2:]]
     artists = np.arange(60) // 2
     rows, steps = choose_rows(spaces, 3, 12, artists=artists)

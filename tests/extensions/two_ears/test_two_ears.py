@@ -9,7 +9,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.two_ears.ears import TwoEars, list_ears
-from musicsim.extensions.two_ears.questions import KIND, describe, list_answers, next_question, record, summarize
+from musicsim.extensions.two_ears.questions import describe, list_answers, next_question, record, summarize
 from tests.command import run
 from tests.extensions.two_ears.people import train_two
 
@@ -42,7 +42,7 @@ def test_two_people_answer_the_same_blind_questions(trained):
     assert (results.divided.share, results.random.share) == (1, 0)
     assert results.divided.n + results.random.n == 20
     assert 0 < results.divided.n < 20
-    own = [(one.context["p"][0] > 0.5) for one in answers if one.listener == "Ann"]
+    own = [(one.context["p"][0] > 0.5) for one in answers if one.context["person"] == "Ann"]
     assert results.predicted[two.model_ids[0], two.model_ids[0]].share == pytest.approx(np.mean(own))
     assert describe(two, results)[0].startswith("You disagreed on 100%")
 
