@@ -240,4 +240,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 
 if __name__ == "__main__":
-    main("two_ears", __doc__.splitlines()[0], run)
+    main(
+        "two_ears", __doc__.splitlines()[0], run,
+        short="15 of 60 pairs of listeners",
+    )  # fmt: skip

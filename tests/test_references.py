@@ -26,7 +26,7 @@ FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 VARIABLE = re.compile(r"\bMUSICSIM_[A-Z_]*[A-Z]\b")
 OF_OTHERS = {"--force"}  # options of other programs that documents name alone: of pipx and uv
 SCRIPTS = ("benchmarks", "docs", "experiments", "tests", "torture")
-READERS = ("musicsim", "benchmarks")  # of environment variables
+READERS = ("musicsim", "benchmarks", "tests/browser")  # of environment variables
 
 
 @cache

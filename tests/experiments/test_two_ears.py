@@ -20,7 +20,8 @@ def test_listeners_answer_by_their_own_metric():
     assert ((p > 0.5) == (((q - a) ** 2).sum(axis=1) < ((q - b) ** 2).sum(axis=1))).all()
     assert disagreement([one, other], triples) == pytest.approx(0.5, abs=0.02), "the parts are independent"
     same = draw_listeners("same", X, PARTS, rng)
-    assert disagreement(same, triples) == pytest.approx(2 * np.mean((p := same[0].predict(triples)) * (1 - p)))
+    p = same[0].predict(triples)
+    assert disagreement(same, triples) == pytest.approx(2 * np.mean(p * (1 - p)))
 
 
 def test_different_parts_are_found():

@@ -1,9 +1,9 @@
 """Triples of songs that probably divide two people, predicted from a model of each person.
 
 A triple (q, a, b) asks whether a or b is more like q. In a person's model, with squared distances d, its margin is
-m = d(q, b) - d(q, a). The person chooses a with probability p = 1 / (1 + exp(-s m)). The slope s is such that the more
-probable answers are right as often as for held-out answers: the mean of max(p, 1 - p) over random triples is the
-held-out accuracy. The interval of p has the slopes for both ends of the accuracy's 95% interval; up to 1/2, s is 0.
+m = d(q, b) - d(q, a). The person chooses a with probability p = 1 / (1 + exp(-s m)). The slope s makes the mean
+of max(p, 1 - p) over random triples equal to the accuracy on held-out answers; up to an accuracy of 1/2, it is 0. The
+interval of p has the slopes for both ends of the accuracy's 95% interval.
 
 Given the models, the answers of two people are independent. They disagree with probability
 p1 (1 - p2) + (1 - p1) p2 = (1 - (2 p1 - 1) (2 p2 - 1)) / 2. A triple is predicted to divide them if the lower end of

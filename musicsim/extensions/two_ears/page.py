@@ -21,7 +21,7 @@ from musicsim.ui.components.song_list import row_of, song_list
 
 _MINE: Key[str | None] = Key("ears_mine", lambda: None, "id of your model", per_library=True)
 _FRIEND: Key[str | None] = Key("ears_friend", lambda: None, "id of a friend's model", per_library=True)
-_PERSON: Key[int] = Key("ears_person", lambda: 0, "who listens: 0 you, 1 your friend", per_library=True)
+_PERSON: Key[int] = Key("ears_person", lambda: 0, "the person to ask: 0 you, 1 your friend", per_library=True)
 _QUESTION: Key[tuple[object, questions.Question] | None] = Key(
     "ears_question", lambda: None, "the pending question, and the models and person that it is for", per_library=True
 )
@@ -70,7 +70,7 @@ def _ask(two: TwoEars) -> None:
     """Draw a question, which shows neither names of songs nor whether it is a random triple, and the results."""
     st.header("Which song is more like the first?", anchor=False)
     st.segmented_control(
-        "Who listens?", (0, 1), **_PERSON.widget(), format_func=lambda at: plain(two.people[at]), required=True
+        "Who is listening?", (0, 1), **_PERSON.widget(), format_func=lambda at: plain(two.people[at]), required=True
     )
     ear, library = two.ears[_PERSON.get()], two.library
     answers = questions.list_answers(two, library)

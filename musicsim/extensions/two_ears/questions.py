@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What the answers of two people say. Unsure answers do not count."""
+    """Agreement of two people with each other and with both models. Unsure answers do not count."""
 
     divided: Rate  # how often the two people disagreed on triples that were predicted to divide them
     random: Rate  # how often they disagreed on random triples
@@ -91,7 +91,7 @@ def summarize(two: TwoEars, answers: Sequence[Judgment]) -> Results:
         measure_rate((is_different, 0.5) for key, is_different in differ.items() if is_dividing[key] == kind)
         for kind in (True, False)
     )
-    predicted = {pair: measure_rate(cases[pair]) for pair in product(two.model_ids, repeat=2)}
+    predicted = {pair: measure_rate(cases[pair]) for pair in product(two.model_ids, two.model_ids)}
     return Results(divided, random, predicted)
 
 

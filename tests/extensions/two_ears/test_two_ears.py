@@ -59,11 +59,19 @@ def test_command_compares_and_saves_a_playlist(trained, tmp_path):
     assert len(set(songs)) == 6
     assert all("Ann: " in one["reason"] and "Ben: " in one["reason"] for one in told["songs"][1:])
     assert next(one for one in trained.playlists() if one.name == "Us").song_ids == tuple(songs)
-    save_model_file(trained, trained.models.find("Ben's ear").id, tmp_path / "ben.musicsim")
-    out, _ = run("two-ears", tmp_path / "ben.musicsim", "--model", "Ann's ear", library=trained.folder)
-    assert "Your tastes differ" in out
-    _, said = run("two-ears", "Sound", "--model", "Ann's ear", library=trained.folder, expect=1)
-    assert "Choose a model trained on answers" in said
+    _, said = run("two-ears", "Ann's ear", "--model", "Ann's ear", library=trained.folder, expect=1)
+    assert "models of two people" in said
+
+
+def test_command_takes_a_friends_file(tiny_library, tmp_path):
+    train_two(tiny_library, 80)
+    record = tiny_library.models.find("Ben's ear")
+    save_model_file(tiny_library, record.id, tmp_path / "ben.musicsim")
+    tiny_library.models.delete(record.id)
+    words = ("two-ears", tmp_path / "ben.musicsim", "--model", "Ann's ear", "--json")
+    told = json.loads(run(*words, library=tiny_library.folder)[0])
+    assert [one["name"] for one in told["people"]] == ["Ann", "Ben"]
+    assert told["is_difference_shown"] is True, "Ann's answers are in this library"
 
 
 def test_same_taste_divides_nothing(taught):
