@@ -147,9 +147,11 @@ class TwoEars:
         """Describe what the models and answers say, one sentence each."""
         lines = []
         for ear, other in zip(self.ears, reversed(self.people), strict=True):
-            lines.append(f"The model of {ear.person} predicts {_told(ear.accuracy)} held-out answers of {ear.person}.")
+            lines.append(
+                f"The model of {ear.person} predicts {_format_accuracy(ear.accuracy)} held-out answers of {ear.person}."
+            )
             if ear.crossed:
-                lines.append(f"The model of {other} predicts {_told(ear.crossed)} answers of {ear.person}.")
+                lines.append(f"The model of {other} predicts {_format_accuracy(ear.crossed)} answers of {ear.person}.")
         n = len(self.find_dividing())
         found = f"{n:,} of {len(self.triples.triples_):,} random triples of songs are predicted to divide you."
         return [*lines, {
@@ -159,5 +161,5 @@ class TwoEars:
         }[self.is_difference_shown]]  # fmt: skip
 
 
-def _told(accuracy: Accuracy) -> str:
+def _format_accuracy(accuracy: Accuracy) -> str:
     return f"{accuracy.share:.0%} ({accuracy.low:.0%} to {accuracy.high:.0%}) of {accuracy.n:,}"

@@ -37,8 +37,8 @@ class JointPlaylist:
 
     def describe(self, people: tuple[str, str]) -> str:
         """Describe the mean closeness of both people."""
-        told = (f"{share:.0%} for {person}" for person, share in zip(people, self.closeness, strict=True))
-        return f"A step is closer than these shares of all songs: {', '.join(told)}."
+        shares = (f"{share:.0%} for {person}" for person, share in zip(people, self.closeness, strict=True))
+        return f"A step is closer than these shares of all songs: {', '.join(shares)}."
 
 
 def rank_closeness(X: FloatingArray, row: int) -> Float64Array:
