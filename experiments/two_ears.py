@@ -242,5 +242,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 if __name__ == "__main__":
     main(
         "two_ears", __doc__.splitlines()[0], run,
-        short="15 of 60 pairs of listeners",
+        short="15 of 60 pairs of listeners. This is final, because every interval of the lead over random triples "
+        "excludes 0",
     )  # fmt: skip

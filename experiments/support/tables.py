@@ -1009,6 +1009,20 @@ def _taste_bands(rows: list[Row]) -> Lines:
         yield words, f"{n:,}", f"{_share(coverage, 3)} ± {_share(row['standard error'], 3)}", *figures
 
 
+@_table("two_ears")
+def _two_ears(rows: list[Row]) -> Lines:
+    yield (
+        "listeners", "answers", "difference shown", "precision", "random triples", "lead",
+        "worse off: list for both", "average list", "own lists",
+    )  # fmt: skip
+    for row in rows:
+        figures = (_share(row[name], 3) for name in ("worse off, both", "worse off, average", "worse off, one's own"))
+        precision = "–" if row["precision"] is None else _share(row["precision"], 3)
+        shown = f"{row['shown']} of {row['pairs']} pairs"
+        lead = _pointed(row["lead"]) if row["lead"] else "–"
+        yield row["listeners"], f"{row['answers']}", shown, precision, _share(row["random"], 3), lead, *figures
+
+
 @_table("listening_test")
 def _listening_test(rows: list[Row]) -> Lines:
     yield (
