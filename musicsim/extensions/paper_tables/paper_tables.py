@@ -67,8 +67,14 @@ def experiments() -> dict[str, str]:
 
 
 def short_form(name: str, package: str = "experiments") -> str:
-    """Return how the short form of an experiment or benchmark differs, as declared in its call of ``main``."""
-    text = ((_checkout() or Path()) / package / f"{name}.py").read_text(encoding="utf-8")
+    """Return how the short form of an experiment or benchmark differs, as declared in its call of ``main``.
+
+    "" without a short form, or without a checkout.
+    """
+    checkout = _checkout()
+    if checkout is None:
+        return ""
+    text = (checkout / package / f"{name}.py").read_text(encoding="utf-8")
     words = (word for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) for word in node.keywords)
     return next((ast.literal_eval(word.value) for word in words if word.arg == "short"), "")
 

@@ -97,14 +97,15 @@ class DividingTriples:
     """Find triples that probably divide two people.
 
     :meth:`fit` draws 20,000 random triples, `triples_` (n, 3), and sets `slopes_` (2, 3): for each person, at the
-    held-out accuracy and at both ends of its interval. Memory: 6,000 vectors, and 0.2 kB per triple.
+    held-out accuracy and at both ends of its interval. `dividing_` (n_found, 3) are the triples that are predicted to
+    divide the two people, those with the highest lower end first. Memory: 6,000 vectors, and 0.2 kB per triple.
     """
 
     def __init__(self, n_triples: int = N_TRIPLES, random_state: int | np.random.Generator | None = None) -> None:
         self.n_triples, self.random_state = n_triples, random_state
 
     def fit(self, spaces: Sequence[FloatingArray], accuracies: Sequence[Accuracy]) -> Self:
-        """Draw triples and fit the slopes.
+        """Draw triples, fit the slopes, and find the dividing triples.
 
         `spaces` are the vectors of the same songs in both models, (n_songs, n_dimensions) each. Raises ValueError for
         fewer than 3 songs, or different numbers of songs.
@@ -113,34 +114,35 @@ class DividingTriples:
             raise ValueError(f"spaces have {len(spaces[0])} and {len(spaces[1])} songs: give the same 3 or more songs.")
         self._spaces = spaces
         self.triples_ = draw_triples(len(spaces[0]), self.n_triples, np.random.default_rng(self.random_state))
+        margins = [measure_margins(X, self.triples_) for X in spaces]
         self.slopes_ = np.array([
-            [fit_slope(measure_margins(X, self.triples_), share) for share in (one.share, one.low, one.high)]
-            for X, one in zip(spaces, accuracies, strict=True)
+            [fit_slope(own, share) for share in (one.share, one.low, one.high)]
+            for own, one in zip(margins, accuracies, strict=True)
         ])  # fmt: skip
+        low = self._predict(margins)[:, 1]
+        order = np.argsort(-low, kind="stable")
+        self.dividing_ = self.triples_[order[low[order] >= MIN_DISAGREEMENT]]
         return self
 
     def predict_disagreement(self, triples: Int64Array) -> Float64Array:
         """Return the probability that the two people disagree, and the ends of its interval, (n, 3)."""
+        return self._predict([measure_margins(X, triples) for X in self._spaces])
+
+    def _predict(self, margins: Sequence[Float64Array]) -> Float64Array:
         one, other = (
-            [2 * choice_probabilities(measure_margins(X, triples), slope) - 1 for slope in slopes]
-            for X, slopes in zip(self._spaces, self.slopes_, strict=True)
+            [2 * choice_probabilities(own, slope) - 1 for slope in slopes]
+            for own, slopes in zip(margins, self.slopes_, strict=True)
         )
         corners = [a * b for a in one[1:] for b in other[1:]]  # a bilinear function is extreme at the corners
         return (1 - np.stack([one[0] * other[0], np.max(corners, axis=0), np.min(corners, axis=0)], axis=1)) / 2
 
     def find(self, n: int | None = None) -> Int64Array:
-        """Return the drawn triples that are predicted to divide the two people, (n_found, 3).
-
-        Those with the highest lower end come first. With a number `n`, return at most n, each song in at most two.
-        """
-        low = self.predict_disagreement(self.triples_)[:, 1]
-        order = np.argsort(-low, kind="stable")
-        found = self.triples_[order[low[order] >= MIN_DISAGREEMENT]]
+        """Return all dividing triples, or at most `n` with each song in at most two, (n_found, 3)."""
         if n is None:
-            return found
+            return self.dividing_
         uses: Counter[int] = Counter()
         kept: list[list[int]] = []
-        for triple in found.tolist():
+        for triple in self.dividing_.tolist():
             if len(kept) < n and all(uses[song] < _MAX_USES for song in triple):
                 kept.append(triple)
                 uses.update(triple)

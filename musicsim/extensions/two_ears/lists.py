@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from musicsim._arrays import BoolArray, Float64Array, FloatingArray, Int64Array
+from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.steering import MAX_SONGS, find_allowed_rows
 from musicsim.explorer.playlists.walk import Walk
@@ -60,20 +60,14 @@ def favor_worse_off(sums: Float64Array) -> Float64Array:
 
 
 def choose_rows(
-    spaces: Sequence[FloatingArray],
-    first: int,
-    length: int,
-    *,
-    artists: Int64Array,
-    allowed: BoolArray | None = None,
-    aim: Aim = favor_worse_off,
+    spaces: Sequence[FloatingArray], first: int, length: int, *, artists: Int64Array, aim: Aim = favor_worse_off
 ) -> tuple[list[int], Float64Array]:
     """Return the rows of a playlist from a first song, and the closenesses of its steps, (n_steps, 2).
 
     `spaces` are the vectors of the same songs for both people. `artists` (n_songs,) are numbers, -1 if unknown; two
-    songs by one artist are at least five songs apart, unless no other song is left. `allowed` songs may follow.
+    songs by one artist are at least five songs apart, unless no other song is left.
     """
-    free = np.ones(len(artists), dtype=np.bool_) if allowed is None else allowed.copy()
+    free = np.ones(len(artists), dtype=np.bool_)
     rows, steps, sums = [first], [], np.zeros(2)
     free[first] = False
     while len(rows) < length and free.any():
