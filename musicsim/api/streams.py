@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from starlette.types import Message, Receive, Send
 
 from musicsim.api.budgets import Budget, Budgets
+from musicsim.api.inbox import Inbox
 
 # per session: thirty quick clicks use half of it, and a page that updates itself reruns twice per second
 RERUNS, RERUNS_PER_S = 60.0, 3.0
@@ -112,19 +113,17 @@ class Stream:
     def __init__(
         self, receive: Receive, send: Send, dialect: Dialect, paces: Paces, requests: Budgets, address: str
     ) -> None:
-        self._receive, self._send, self._dialect = receive, send, dialect
+        self._inbox, self._send, self._dialect = Inbox(receive), send, dialect
         self._requests = requests.get(address)
         # one budget for the session, one for its address
         self._reruns = (Budget(RERUNS, RERUNS_PER_S), paces.reruns.get(address))
         self._messages = (Budget(MESSAGES, _MESSAGES_PER_S), paces.messages.get(address))
         self._turns = paces.turns.setdefault(address, _Turns())
-        self._coming: asyncio.Task[Message] | None = None
         self._others: deque[Message] = deque()
         self._held: deque[Rerun] = deque()
         self._n_held_bytes = 0
         self._has_clicks = False  # True if the last request had clicks and its run is not finished
         self._is_taken, self._since = False, 0.0
-        self._changed: asyncio.Future[None] | None = None
         self._turn_ends: asyncio.TimerHandle | None = None
 
     async def receive(self) -> Message:
@@ -156,13 +155,11 @@ class Stream:
 
     def wake(self) -> None:
         """Make :meth:`receive` check again whether a request is due."""
-        if self._changed is not None and not self._changed.done():
-            self._changed.set_result(None)
+        self._inbox.wake()
 
     def close(self) -> None:
         """Stop reading, and leave the queue of waiting pages."""
-        if self._coming is not None:
-            self._coming.cancel()
+        self._inbox.close()
         self._turns.leave(self)
         self._end_turn()
 
@@ -199,20 +196,13 @@ class Stream:
 
     async def _read(self, wait_s: float | None) -> None:
         """Wait for a message or a change in the run, but no longer than `wait_s`."""
-        self._changed = asyncio.get_running_loop().create_future()
-        awaited: set[asyncio.Future[Message] | asyncio.Future[None]] = {self._changed}
         pause_s = max(budget.wait_s(1) for budget in self._messages)
         # if too many requests are held, the client has to wait before it can send more
-        if len(self._held) < MAX_HELD and self._n_held_bytes < _MAX_HELD_BYTES:
-            if pause_s:
-                wait_s = pause_s if wait_s is None else min(wait_s, pause_s)
-            else:
-                if self._coming is None:
-                    self._coming = asyncio.ensure_future(self._receive())
-                awaited.add(self._coming)
-        await asyncio.wait(awaited, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-        if self._coming is not None and self._coming.done():
-            message, self._coming = self._coming.result(), None
+        has_room = len(self._held) < MAX_HELD and self._n_held_bytes < _MAX_HELD_BYTES
+        if has_room and pause_s:
+            wait_s = pause_s if wait_s is None else min(wait_s, pause_s)
+        message = await self._inbox.read(wait_s, is_open=has_room and not pause_s)
+        if message is not None:
             self._hold(message)
 
     def _hold(self, message: Message) -> None:

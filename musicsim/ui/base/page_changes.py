@@ -3,9 +3,7 @@
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from musicsim.ui.base.page_messages import rerun_of
-
-_MAX_BYTES = 1 << 16  # messages that name a page are small; larger ones are page elements and uploaded values
+from musicsim.ui.base.page_messages import MAX_RUN_BYTES, rerun_of
 
 
 class PageChanges:
@@ -37,7 +35,7 @@ class PageChanges:
         async def send_from_page(message: Message) -> None:
             nonlocal page
             data = message.get("bytes")
-            if data and len(data) <= _MAX_BYTES:
+            if data and len(data) <= MAX_RUN_BYTES:
                 page = _page_shown_by(ForwardMsg.FromString(data)) or page
             await send(message)
 

@@ -14,7 +14,8 @@ _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
 }  # fmt: skip
 _TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_trigger_value"}
-_MAX_RUN_BYTES = 1 << 16  # maximum size of an event in bytes; larger messages are page elements
+MAX_RUN_BYTES = 1 << 16
+"""Maximum size in bytes of a message about a run; larger messages are page elements."""
 _SCRIPT = "app.py"
 
 
@@ -62,6 +63,11 @@ class PageRerun:
         """The page that is to run; empty in the first request, which names the page by its address."""
         return str(self.message.rerun_script.page_script_hash)
 
+    @property
+    def is_of_fragment(self) -> bool:
+        """True if only a fragment of the page is to run."""
+        return bool(self.message.rerun_script.fragment_id)
+
     def move(self, page: str) -> "PageRerun":
         """Return a request for all of `page` if this is a click or a fragment of another page.
 
@@ -69,7 +75,7 @@ class PageRerun:
         The fragment is not named: a browser that receives its run together with that of the page shows an empty page.
         """
         is_of_left_page = page and self.page and self.page != page
-        if not is_of_left_page or not (self.has_clicks or self.message.rerun_script.fragment_id):
+        if not is_of_left_page or not (self.has_clicks or self.is_of_fragment):
             return self
         moved = BackMsg()
         moved.CopyFrom(self.message)
@@ -102,7 +108,7 @@ class PageRerun:
 
 def filter_message(message: bytes) -> tuple[bytes, RunEvent]:
     """Remove this machine's paths from a message to a page; return it with the event that it reports."""
-    if len(message) > _MAX_RUN_BYTES:
+    if len(message) > MAX_RUN_BYTES:
         return message, RunEvent.OTHER
     sent = ForwardMsg.FromString(message)
     kind = sent.WhichOneof("type")
