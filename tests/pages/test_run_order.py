@@ -1,6 +1,8 @@
 """The order of runs: a fragment's run starts only after the run of its page was sent."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 from starlette.testclient import TestClient
@@ -8,7 +10,8 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from musicsim.ui.base.run_order import RunOrder
-from tests.waiting import settled
+from tests.pages.fragment_server import FIRST, LAST, PAGE
+from tests.waiting import PATIENCE_S, settled
 
 EARLY = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 FRAGMENT_DONE = ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
@@ -76,10 +79,10 @@ def names_after(*messages: ForwardMsg | bytes) -> list[str]:
     return [name_of(message) for message in received_after(*messages)]
 
 
-PAGE, QUEUE, BAR = request("page"), request("queue", "listen"), request("bar", "progress")
+WHOLE, QUEUE, BAR = request("page"), request("queue", "listen"), request("bar", "progress")
 
 
-@pytest.mark.parametrize("beginning", [PAGE, start()], ids=["requested", "started by the script"])
+@pytest.mark.parametrize("beginning", [WHOLE, start()], ids=["requested", "started by the script"])
 def test_fragment_waits_for_end_of_page(beginning):
     n_pages = int(isinstance(beginning, bytes))
     assert len(received_after(beginning, QUEUE, BAR)) == n_pages
@@ -88,27 +91,27 @@ def test_fragment_waits_for_end_of_page(beginning):
 
 @pytest.mark.parametrize("no_end", [end(EARLY), end(FRAGMENT_DONE, "listen"), start("listen"), start()])
 def test_other_messages_do_not_end_the_page(no_end):
-    assert names_after(PAGE, QUEUE, no_end) == ["page"]
+    assert names_after(WHOLE, QUEUE, no_end) == ["page"]
 
 
-@pytest.mark.parametrize("before", [(), (PAGE, end()), (start("listen"),), (end(),)])
+@pytest.mark.parametrize("before", [(), (WHOLE, end()), (start("listen"),), (end(),)])
 def test_fragment_passes_while_no_page_runs(before):
     assert names_after(*before, QUEUE)[-1] == "queue"
 
 
 def test_requests_keep_their_order():
     click = request("click")
-    assert names_after(PAGE, QUEUE, click, BAR) == ["page", "queue", "click"]
-    assert names_after(PAGE, QUEUE, click, BAR, end()) == ["page", "queue", "click", "bar"]
+    assert names_after(WHOLE, QUEUE, click, BAR) == ["page", "queue", "click"]
+    assert names_after(WHOLE, QUEUE, click, BAR, end()) == ["page", "queue", "click", "bar"]
 
 
 def test_stop_does_not_wait():
-    assert received_after(PAGE, QUEUE, STOP) == [PAGE, STOP]
+    assert received_after(WHOLE, QUEUE, STOP) == [WHOLE, STOP]
 
 
 @pytest.mark.parametrize("message", [b"\xff\xff\xff", BackMsg(app_heartbeat=True).SerializeToString()])
 def test_other_messages_pass_unchanged(message):
-    assert received_after(PAGE, message) == [PAGE, message]
+    assert received_after(WHOLE, message) == [WHOLE, message]
 
 
 def test_end_of_connection_passes():
@@ -119,6 +122,14 @@ def test_end_of_connection_passes():
         assert await receive() == {"type": "websocket.disconnect"}
 
     asyncio.run(RunOrder(app)({"type": "websocket"}, gone, None))
+
+
+def test_browser_gets_all_of_the_page_before_its_end(tmp_path):
+    script = tmp_path / "page.py"
+    script.write_text(PAGE)
+    code = f"from tests.pages.fragment_server import *; print(elements_of_second_run({str(script)!r}))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    assert ran.stdout.strip() == str([FIRST, LAST])
 
 
 def test_other_connections_pass():
