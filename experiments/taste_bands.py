@@ -28,7 +28,7 @@ from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, 
 from experiments.support.surveys import load_artists, load_survey
 from experiments.support.uci import one_core_each
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
-from musicsim.explorer.survey.questions import measure_rate
+from musicsim.explorer.survey.rates import measure_rate
 from musicsim.explorer.survey.tastes import costs, pairs_apart, sample_tastes
 from musicsim.extensions.taste_card.shares import Band, Choices, Fit
 from musicsim.extensions.taste_card.taste import predict_held_out, reduce_variance

@@ -35,15 +35,14 @@ from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.snapshot.factors import RHYTHM, TIMBRE, Factors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.survey.rates import Rate, estimate_rate
 from musicsim.extensions.two_ears.disagreement import (
     N_TRIPLES,
-    Accuracy,
     DividingTriples,
     choice_probabilities,
     draw_triples,
     fit_slope,
     is_difference,
-    measure_accuracy,
     measure_margins,
 )
 from musicsim.extensions.two_ears.lists import choose_rows, favor_worse_off
@@ -126,11 +125,13 @@ def try_pair(kind: str, n: int, X: Float64Array, parts: list[BoolArray], seed: i
         judged = learn_from_answers(X, answered, Cs=CS, structure="diagonal", on_progress=lambda *_: False)
         assert judged.lead is not None
         spaces.append(X @ judged.L.T)
-        accuracies.append(measure_accuracy(judged.lead.after, n))
-    crossed = measure_accuracy(float(shares_in_order(spaces[1], answers[0]).mean()), n)
+        accuracies.append(estimate_rate(judged.lead.after, n))
+    crossed = estimate_rate(float(shares_in_order(spaces[1], answers[0]).mean()), n)
     model = DividingTriples(random_state=rng).fit(spaces, accuracies)
     found = model.find(N_FOUND)
-    known = DividingTriples(random_state=rng).fit([one.X for one in listeners], [Accuracy(*[CERTAINTY] * 3)] * 2)
+    known = DividingTriples(random_state=rng).fit(
+        [one.X for one in listeners], [Rate(CERTAINTY, 1, CERTAINTY, CERTAINTY)] * 2
+    )
     predicted = model.predict_disagreement(found)[:, 0]
     firsts = rng.choice(len(X), N_FIRST, replace=False)
     return Trial(

@@ -10,9 +10,8 @@ All other questions are the most informative ones: sampled tastes disagree on th
 answers after 40, 80 and 150 questions. With random questions, it predicts 0.70, 0.75 and 0.80.
 """
 
-import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -21,11 +20,11 @@ import numpy as np
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.survey.rates import Rate, measure_rate
 from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
 from musicsim.library.stores.judgments import FORMS, Judgment, QuestionKey, comparisons, listener_name, question_key
 
 _KINDS, SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
-_Z = 1.959964  # normal quantile of a 95% interval
 _SHARED = 1 / 2  # share of random questions that another listener has answered
 _MIN_BETWEEN = 5  # minimum number of answers between a question and its repetition
 _N_SONGS = (3, 4)
@@ -49,17 +48,6 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
-    """A share of cases, with its interval."""
-
-    share: float | None  # None without cases
-    n: int  # number of cases
-    low: float  # Wilson 95% interval; 0 and 1 if there are no cases
-    high: float
-    chance: float | None  # share expected from random answers; None without cases
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerSummary:
     """Number and reliability of the answers so far."""
 
@@ -68,7 +56,7 @@ class AnswerSummary:
     n_listeners: int  # number of listeners with at least one answer
     consistency: Rate  # how often a listener answers a repeated question the same way
     agreement: Rate  # how often two listeners give equal first answers to the same question
-    foreseen: Rate  # how often the model in use predicted answers to random questions
+    predicted: Rate  # how often the model in use predicted answers to random questions
 
 
 def next_question(
@@ -265,7 +253,7 @@ def summarize_answers(answers: Sequence[Judgment], listener: str | None = None) 
         n_listeners=len({a.listener for a in answers}),
         consistency=measure_rate(repeated),
         agreement=measure_rate(shared),
-        foreseen=measure_rate((a.foreseen, _guess(a)) for a in counted if a.is_random and a.foreseen is not None),
+        predicted=measure_rate((a.foreseen, _guess(a)) for a in counted if a.is_random and a.foreseen is not None),
     )
 
 
@@ -278,16 +266,3 @@ def _compare_answers(a: Judgment, b: Judgment) -> tuple[bool, float]:
     assert a.chosen is not None
     assert b.chosen is not None
     return a.song_ids[a.chosen] == b.song_ids[b.chosen], _guess(a)
-
-
-def measure_rate(cases: Iterable[tuple[bool, float]]) -> Rate:
-    """Return the share of (is true, probability by chance) cases that are true; `chance` is the mean probability."""
-    cases = list(cases)
-    n = len(cases)
-    if not n:
-        return Rate(None, 0, 0.0, 1.0, None)
-    share = sum(is_true for is_true, _ in cases) / n
-    middle = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
-    half = _Z / (1 + _Z**2 / n) * math.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2))
-    low, high = max(0.0, middle - half), min(1.0, middle + half)
-    return Rate(share, n, low, high, sum(chance for _, chance in cases) / n)

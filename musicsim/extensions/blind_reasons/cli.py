@@ -5,7 +5,6 @@ from dataclasses import asdict
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show
-from musicsim.explorer.survey.questions import Rate
 from musicsim.extensions.blind_reasons.question import KIND, describe, summarize
 
 
@@ -22,10 +21,6 @@ def show_reasons(library: LibraryOption = None, as_json: JsonOption = False) -> 
         })  # fmt: skip
         return
     if results.by_family:
-        rows = [(family, rate.n, *_percent(rate)) for family, rate in results.by_family.items()]
+        rows = [(family, rate.n, f"{rate.share:.0%}", rate.interval) for family, rate in results.by_family.items()]
         show(("reason about", "questions", "found", "95% interval"), rows)
     typer.echo(describe(results))
-
-
-def _percent(rate: Rate) -> tuple[str, str]:
-    return f"{rate.share:.0%}", f"{rate.low:.0%} to {rate.high:.0%}"

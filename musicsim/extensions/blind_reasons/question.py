@@ -16,7 +16,7 @@ from musicsim import playlist
 from musicsim.explorer.playlists.edges import FAMILIES
 from musicsim.explorer.playlists.walk import Edge, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.survey.questions import Rate, measure_rate
+from musicsim.explorer.survey.rates import Rate, measure_rate
 from musicsim.library import Song
 from musicsim.library.stores.judgments import Judgment, Opinions
 from musicsim.wording import count
@@ -47,10 +47,6 @@ class Results:
     found: Rate
     n_unsure: int
     by_family: Mapping[str, Rate]  # keyed by the family of the true reason; a combination counts for both families
-
-    @property
-    def n_found(self) -> int:
-        return round(self.found.n * (self.found.share or 0.0))
 
 
 def draw_question(
@@ -112,7 +108,4 @@ def describe(results: Results) -> str:
     unsure = f" You could not tell in {count(results.n_unsure, 'question')}." if results.n_unsure else ""
     if found.share is None:
         return unsure.strip() or "No answers yet."
-    return (
-        f"You found the true reason in {results.n_found:,} of {count(found.n, 'question')} "
-        f"({found.share:.0%}, 95% interval {found.low:.0%} to {found.high:.0%}).{unsure}"
-    )
+    return f"You found the true reason in {found.describe('question')}.{unsure}"

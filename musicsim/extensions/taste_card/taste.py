@@ -9,7 +9,8 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.questions import Rate, measure_rate, summarize_answers
+from musicsim.explorer.survey.questions import summarize_answers
+from musicsim.explorer.survey.rates import Rate, measure_rate
 from musicsim.extensions.taste_card.parts import Parts
 from musicsim.extensions.taste_card.shares import Band, Choices, Fit
 from musicsim.library.stores.judgments import Judgment, question_key
@@ -72,9 +73,9 @@ class Taste:
         lines = [f"{capitalize(part.name)}: {part.amount} of the distance; {part.verdict}." for part in self.parts]
         lines = lines or ["The answers follow none of the parts so far."]
         if self.consistency.share is not None:
-            lines.append(f"Repeated questions got the same answer in {_percent(self.consistency)}.")
+            lines.append(f"Repeated questions got the same answer in {self.consistency.describe()}.")
         others = f"Sound alone predicts {self.predicted_by_sound.share:.0%}, and guessing {self.predicted.chance:.0%}"
-        return [*lines, f"Held-out answers are predicted in {_percent(self.predicted)}; {others}."]
+        return [*lines, f"Held-out answers are predicted in {self.predicted.describe()}; {others}."]
 
 
 def find_listener(listeners: Sequence[str], chosen: str | None) -> str:
@@ -155,7 +156,3 @@ def reduce_variance(options: Float64Array, psi: Float64Array, hessian: Float64Ar
     information = np.einsum("qo,qog,qoh->qgh", p, centered, centered)
     after: Float64Array = np.linalg.solve(hessian + information, slope[:, None])[..., 0] @ slope
     return slope @ np.linalg.solve(hessian, slope) - after
-
-
-def _percent(rate: Rate) -> str:
-    return f"{rate.share:.0%} (95% interval {rate.low:.0%} to {rate.high:.0%}, {count(rate.n, 'case')})"

@@ -15,13 +15,12 @@ first: one person's own model predicts that person's answers better than the oth
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
-from musicsim.explorer.survey.questions import measure_rate
+from musicsim.explorer.survey.rates import Rate
 
 N_TRIPLES = 20_000
 MIN_DISAGREEMENT = 0.55  # lower end of the probability of a triple that is predicted to divide two people
@@ -31,27 +30,13 @@ _HALVINGS = 60
 _MAX_USES = 2  # maximum number of found triples with the same song
 
 
-@dataclass(frozen=True, slots=True)
-class Accuracy:
-    """Share of a person's held-out answers that the model predicts, with the ends of its 95% interval."""
-
-    share: float
-    low: float
-    high: float
-    n: int = 0  # number of questions
-
-
-def measure_accuracy(share: float, n: int) -> Accuracy:
-    """Return a share of n questions with Wilson's interval."""
-    rate = measure_rate((number < round(share * n), 0.5) for number in range(n))
-    return Accuracy(rate.share or 0.0, rate.low, rate.high, n)
-
-
-def is_difference(own: Accuracy, other: Accuracy) -> bool:
+def is_difference(own: Rate, other: Rate) -> bool:
     """Return True if a person's own model predicts more answers than the other model does, beyond a 95% interval.
 
     The interval of the difference combines those of both accuracies, as if they were independent (MOVER).
     """
+    assert own.share is not None
+    assert other.share is not None
     return bool(own.share - other.share > np.hypot(own.share - own.low, other.high - other.share))
 
 
@@ -104,7 +89,7 @@ class DividingTriples:
     def __init__(self, n_triples: int = N_TRIPLES, random_state: int | np.random.Generator | None = None) -> None:
         self.n_triples, self.random_state = n_triples, random_state
 
-    def fit(self, spaces: Sequence[FloatingArray], accuracies: Sequence[Accuracy]) -> Self:
+    def fit(self, spaces: Sequence[FloatingArray], accuracies: Sequence[Rate]) -> Self:
         """Draw triples, fit the slopes, and find the dividing triples.
 
         `spaces` are the vectors of the same songs in both models, (n_songs, n_dimensions) each. Raises ValueError for
@@ -116,7 +101,7 @@ class DividingTriples:
         self.triples_ = draw_triples(len(spaces[0]), self.n_triples, np.random.default_rng(self.random_state))
         margins = [measure_margins(X, self.triples_) for X in spaces]
         self.slopes_ = np.array([
-            [fit_slope(own, share) for share in (one.share, one.low, one.high)]
+            [fit_slope(own, share) for share in (one.share or 0.0, one.low, one.high)]
             for own, one in zip(margins, accuracies, strict=True)
         ])  # fmt: skip
         low = self._predict(margins)[:, 1]

@@ -12,8 +12,9 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.survey.rates import Rate, estimate_rate
 from musicsim.extensions.two_ears import disagreement
-from musicsim.extensions.two_ears.disagreement import Accuracy, DividingTriples
+from musicsim.extensions.two_ears.disagreement import DividingTriples
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
@@ -29,8 +30,8 @@ class Ear:
 
     person: str
     snapshot: Snapshot
-    accuracy: Accuracy
-    crossed: Accuracy | None = field(default=None)
+    accuracy: Rate
+    crossed: Rate | None = field(default=None)
 
     @property
     def model_id(self) -> str:
@@ -42,13 +43,13 @@ class Ear:
         return self.snapshot.vectors_at(self.snapshot.rows_of(song_ids))
 
 
-def _read_report(library: Library, record: ModelRecord) -> tuple[str, Accuracy] | None:
+def _read_report(library: Library, record: ModelRecord) -> tuple[str, Rate] | None:
     """Return the listener ("" for all) and the accuracy in a training report; None if no answers were held out."""
     report = load_report(library.models.path(record.id))
     lead = report.get("leads", {}).get(ORDER)
     if "answers" not in report or lead is None:
         return None
-    accuracy = disagreement.measure_accuracy(lead["after"], report["answers"]["questions"])
+    accuracy = estimate_rate(lead["after"], report["answers"]["questions"])
     return report["settings"].get("listener", ""), accuracy
 
 
@@ -57,7 +58,7 @@ def list_ears(library: Library) -> list[ModelRecord]:
     return [record for record in library.models.all() if _read_report(library, record) is not None]
 
 
-def _cross(own: Snapshot, other: Snapshot, listener: str) -> Accuracy | None:
+def _cross(own: Snapshot, other: Snapshot, listener: str) -> Rate | None:
     """Return the accuracy of another person's model on the answers that a model was trained on.
 
     None for an imported model, because its answers are in another library.
@@ -70,7 +71,7 @@ def _cross(own: Snapshot, other: Snapshot, listener: str) -> Accuracy | None:
     ends = np.cumsum([len(one) for one in answered.comparisons])[:-1]
     local = Answered(np.split(places.reshape(-1, 4), ends), answered.questions)
     shares = shares_in_order(other.vectors_at(rows).astype(np.float64), local)
-    return disagreement.measure_accuracy(float(shares.mean()), len(set(answered.questions)))
+    return estimate_rate(float(shares.mean()), len(set(answered.questions)))
 
 
 class TwoEars:
@@ -82,7 +83,7 @@ class TwoEars:
 
     def __init__(self, snapshots: Sequence[Snapshot]) -> None:
         self.library = snapshots[0].library
-        found: list[tuple[str, Accuracy]] = []
+        found: list[tuple[str, Rate]] = []
         for snapshot in snapshots:
             read = _read_report(self.library, snapshot.record) if snapshot.record else None
             if read is None:
@@ -147,11 +148,9 @@ class TwoEars:
         """Describe what the models and answers say, one sentence each."""
         lines = []
         for ear, other in zip(self.ears, reversed(self.people), strict=True):
-            lines.append(
-                f"The model of {ear.person} predicts {_format_accuracy(ear.accuracy)} held-out answers of {ear.person}."
-            )
+            lines.append(f"{ear.person}: the own model predicts {ear.accuracy.describe('held-out answer')}.")
             if ear.crossed:
-                lines.append(f"The model of {other} predicts {_format_accuracy(ear.crossed)} answers of {ear.person}.")
+                lines.append(f"{ear.person}: the model of {other} predicts {ear.crossed.describe('answer')}.")
         n = len(self.find_dividing())
         found = f"{n:,} of {len(self.triples.triples_):,} random triples of songs are predicted to divide you."
         return [*lines, {
@@ -159,7 +158,3 @@ class TwoEars:
             False: "These answers do not show that your tastes differ, so no triple is predicted to divide you.",
             None: f"No answers of either of you are here, so errors of the models may look like differences. {found}",
         }[self.is_difference_shown]]  # fmt: skip
-
-
-def _format_accuracy(accuracy: Accuracy) -> str:
-    return f"{accuracy.share:.0%} ({accuracy.low:.0%} to {accuracy.high:.0%}) of {accuracy.n:,}"

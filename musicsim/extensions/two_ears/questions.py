@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from musicsim.explorer.survey.questions import Rate, measure_rate
+from musicsim.explorer.survey.rates import Rate, measure_rate
 from musicsim.extensions.two_ears.disagreement import draw_triples
 from musicsim.extensions.two_ears.ears import Ear, TwoEars
 from musicsim.library.stores.judgments import Judgment, Opinions, QuestionKey, question_key
@@ -100,15 +100,15 @@ def describe(two: TwoEars, results: Results) -> list[str]:
     if not results.divided.n + results.random.n:
         return ["No question was answered by both of you yet."]
     lines = [
-        f"You disagreed on {_percent(rate)} {words} triples."
-        for words, rate in (("dividing", results.divided), ("random", results.random))
+        f"You disagreed on {rate.describe(f'{kind} triple')}."
+        for kind, rate in (("dividing", results.divided), ("random", results.random))
         if rate.n
     ]
     for ear in two.ears:
         own, other = (results.predicted[ear.model_id, one.model_id] for one in sorted(two.ears, key=lambda e: e != ear))
         others_name = next(one.person for one in two.ears if one != ear)
         lines.append(
-            f"{ear.person}: the own model predicted {_percent(own)} answers, and that of {others_name} predicted "
+            f"{ear.person}: the own model predicted {own.describe('answer')}, and that of {others_name} predicted "
             f"{other.share:.0%}."
         )
     return lines
@@ -120,7 +120,3 @@ def _key_of(answer: Judgment) -> QuestionKey:
 
 def _is_by(answer: Judgment, ear: Ear) -> bool:
     return bool(answer.context["ear"] == ear.model_id)
-
-
-def _percent(rate: Rate) -> str:
-    return f"{rate.share:.0%} (95% interval {rate.low:.0%} to {rate.high:.0%}) of {rate.n:,}"

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.survey.questions import AnswerSummary, Rate, summarize_answers
+from musicsim.explorer.survey.questions import AnswerSummary, summarize_answers
 from musicsim.library import Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
 from musicsim.library.stores.judgments import Judgment
@@ -61,7 +61,7 @@ def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) 
         people = f"{everybody.n_listeners:,} people gave {count(everybody.n_answers, 'answer')}."
         agreement = "Agreement: not known until two people answer the same question."
         if everybody.agreement.share is not None:
-            rate = _rate_text(everybody.agreement)
+            rate = everybody.agreement.describe(with_chance=True)
             agreement = f"Agreement: two people who answered the same question agreed in {rate}."
         st.markdown(
             f"**All together**: {people}\n- {_consistency(everybody)}\n- {agreement}\n- {_prediction(everybody)}"
@@ -70,25 +70,16 @@ def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) 
         st.caption("Agreement appears here once a second person has answered.")
 
 
-def _rate_text(rate: Rate) -> str:
-    assert rate.share is not None
-    guessing = f"; guessing: {rate.chance:.0%}" if rate.chance is not None else ""
-    return (
-        f"{round(rate.share * rate.n):,} of {rate.n:,} cases (**{rate.share:.0%}**, 95% interval {rate.low:.0%} "
-        f"to {rate.high:.0%}{guessing})"
-    )
-
-
 def _consistency(standing: AnswerSummary) -> str:
     if standing.consistency.share is None:
         return "Consistency: not known until a repeated question (one in ten) is answered."
-    return f"Consistency: repeated questions got the same answer in {_rate_text(standing.consistency)}."
+    return f"Consistency: repeated questions got the same answer in {standing.consistency.describe(with_chance=True)}."
 
 
 def _prediction(standing: AnswerSummary) -> str:
-    if standing.foreseen.share is None:
+    if standing.predicted.share is None:
         return "Prediction: not known until a random question (one in five) is answered."
-    rate = _rate_text(standing.foreseen)
+    rate = standing.predicted.describe(with_chance=True)
     return f"Prediction: on random questions, the model in use at the time gave the same answer in {rate}."
 
 

@@ -15,7 +15,7 @@ def test_two_people_answer_blind_and_get_a_playlist(page, address, home):
         titles = [song.title for song in library.songs()]
     visit(page, address, "train", "?section=ears")
     main = page.get_by_test_id("stMain")
-    expect(main.get_by_text(re.compile("^The model of Ann predicts "))).to_be_visible()
+    expect(main.get_by_text(re.compile("^Ann: the own model predicts "))).to_be_visible()
     expect(page.get_by_role("button", name="Song 1", exact=True)).to_be_visible()
     assert not any(title in main.inner_text() for title in titles), "names would tell more than the sound"
     page.get_by_role("button", name="The first song", exact=True).click()

@@ -3,20 +3,19 @@
 import numpy as np
 import pytest
 
+from musicsim.explorer.survey.rates import Rate, estimate_rate
 from musicsim.extensions.two_ears.disagreement import (
     MIN_DISAGREEMENT,
-    Accuracy,
     DividingTriples,
     choice_probabilities,
     draw_triples,
     fit_slope,
     is_difference,
-    measure_accuracy,
     measure_margins,
 )
 from musicsim.extensions.two_ears.lists import choose_rows, rank_closeness
 
-GOOD = Accuracy(0.85, 0.78, 0.9)
+GOOD = Rate(0.85, 100, 0.78, 0.9)
 X = np.random.default_rng(1).standard_normal((60, 4))
 
 
@@ -38,7 +37,7 @@ def test_margins_are_differences_of_squared_distances():
 
 
 def test_probability_of_disagreement_and_its_ends_match_a_grid():
-    model = DividingTriples(2_000, random_state=0).fit([X[:, :2], X[:, 1:]], [GOOD, Accuracy(0.7, 0.6, 0.8)])
+    model = DividingTriples(2_000, random_state=0).fit([X[:, :2], X[:, 1:]], [GOOD, Rate(0.7, 100, 0.6, 0.8)])
     triples = model.triples_[:40]
     found = model.predict_disagreement(triples)
     slopes = [np.linspace(low, high, 20) for _, low, high in model.slopes_]
@@ -70,16 +69,16 @@ def test_found_triples_divide_people_with_known_metrics():
 def test_nothing_is_found_with_equal_tastes_or_a_model_at_chance():
     assert len(DividingTriples(random_state=0).fit([X, 3 * X], [GOOD, GOOD]).find()) == 0
     spaces = [X[:, :2], X[:, 2:]]
-    assert len(DividingTriples(random_state=0).fit(spaces, [GOOD, Accuracy(0.55, 0.45, 0.64)]).find(5)) == 0
+    assert len(DividingTriples(random_state=0).fit(spaces, [GOOD, Rate(0.55, 100, 0.45, 0.64)]).find(5)) == 0
     with pytest.raises(ValueError, match="3 or more songs"):
         DividingTriples().fit([X[:2], X[:2]], [GOOD, GOOD])
 
 
 def test_difference_needs_separate_intervals():
     """The half widths toward the other accuracy are .07 and .10, so the difference must exceed .122."""
-    assert is_difference(GOOD, Accuracy(0.72, 0.6, 0.82))
-    assert not is_difference(GOOD, Accuracy(0.74, 0.6, 0.84))
-    rate = measure_accuracy(0.8, 100)
+    assert is_difference(GOOD, Rate(0.72, 100, 0.6, 0.82))
+    assert not is_difference(GOOD, Rate(0.74, 100, 0.6, 0.84))
+    rate = estimate_rate(0.8, 100)
     assert (rate.share, rate.low, rate.high) == pytest.approx((0.8, 0.7112, 0.8666), abs=1e-4)  # Wilson
 
 
