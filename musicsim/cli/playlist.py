@@ -84,9 +84,7 @@ def playlist(
         generated = Walk(snapshot_under(lib, model)).generate(request, seed, effects=as_json)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
-        if save:
-            lib.add_playlists([(save, None, [song.id for song in generated.songs])], source=OWN_PLAYLISTS)
-            notes.append(f"Saved as “{save}”.")
+        notes += save_playlist(lib, save, generated.songs)
     if export:
         notes += export_playlist(generated.songs, export, is_relative=relative)
     files = {"file": export, **{output.name: output.target for output in outputs}}
@@ -112,6 +110,14 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
         known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED])
         raise NotFoundError(f"{problem}. It has {count(len(lists), 'playlist')}, such as {known}.")
     return PlaylistSongs(library.songs_in_order(chosen.song_ids))
+
+
+def save_playlist(library: Library, name: str | None, songs: Sequence[Song]) -> list[str]:
+    """Save songs in the library if `name` is given; return a note about it."""
+    if not name:
+        return []
+    library.add_playlists([(name, None, [song.id for song in songs])], source=OWN_PLAYLISTS)
+    return [f"Saved as “{name}”."]
 
 
 def export_playlist(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:

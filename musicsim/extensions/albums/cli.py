@@ -14,6 +14,7 @@ from musicsim.cli.playlist import (
     SaveOption,
     export_playlist,
     load_or_generate,
+    save_playlist,
 )
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
@@ -24,7 +25,6 @@ from musicsim.extensions.albums.request import AlbumListRequest, AlbumPlaylistRe
 from musicsim.extensions.albums.similar import SimilarAlbum, find_similar_albums, walk_albums
 from musicsim.extensions.albums.works import group_works
 from musicsim.library.media.playlist_files import find_ending
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.wording import clock, count
 
 _Album = Annotated[
@@ -141,9 +141,13 @@ def movements(
         chosen = load_or_generate(lib, request, saved, model)
         ids, sentence = keep_together(snapshot_under(lib, model), [song.id for song in chosen.songs])
         songs = lib.songs_in_order(ids)
-        if save:
-            lib.add_playlists([(save, None, ids)], source=OWN_PLAYLISTS)
-    notes = [sentence, *chosen.notes, *(export_playlist(songs, export, is_relative=relative) if export else [])]
+        saved_notes = save_playlist(lib, save, songs)
+    notes = [
+        sentence,
+        *chosen.notes,
+        *saved_notes,
+        *(export_playlist(songs, export, is_relative=relative) if export else []),
+    ]
     if as_json:
         emit({"songs": list(map(song_json, songs)), "notes": notes, "file": str(export) if export else None})
         return

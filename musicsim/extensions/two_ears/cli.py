@@ -17,14 +17,13 @@ from musicsim.cli.console import (
     show,
     song_json,
 )
-from musicsim.cli.playlist import SaveOption
+from musicsim.cli.playlist import SaveOption, save_playlist
 from musicsim.explorer.models.files import FILE_ENDING
 from musicsim.explorer.refresh.model_catalogue import import_model_file
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.two_ears.ears import TwoEars
 from musicsim.extensions.two_ears.lists import generate_for_both
 from musicsim.extensions.two_ears.questions import describe, list_answers, summarize
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _N_SUREST = 100  # number of dividing triples in the JSON output
 
@@ -48,8 +47,7 @@ def compare_ears(
         two = TwoEars([snapshot_under(lib, name) for name in (model, friend)])
         results = summarize(two, list_answers(two, lib))
         both = generate_for_both(two, first, length, random_state=seed) if length else None
-        if both and save:
-            lib.add_playlists([(save, None, [song.id for song in both.songs])], source=OWN_PLAYLISTS)
+        notes = save_playlist(lib, save, both.songs) if both else []
     songs = list(zip(both.songs, [None, *both.reasons], strict=True)) if both else []
     if as_json:
         emit({
@@ -66,4 +64,8 @@ def compare_ears(
         echo(line)
     if both:
         rows = [(n, song.id, song.title, song.artist or "", reason) for n, (song, reason) in enumerate(songs, 1)]
-        show(("", "id", "title", "artist", "reached because"), rows, caption=both.describe(two.people))
+        show(
+            ("", "id", "title", "artist", "reached because"),
+            rows,
+            caption="\n".join([both.describe(two.people), *notes]),
+        )

@@ -85,7 +85,7 @@ def test_command_changes_saved_and_generated_playlists(tiny_library, works, othe
     made = ask("--saved", "Evening", "--save", "Whole", "-o", target, library=tiny_library)
     expected = [others[0], *works[0], others[1]]
     assert [song["id"] for song in made["songs"]] == expected
-    assert made["notes"] == ["Together now: “Sonata”. 1 song added."]
+    assert made["notes"] == ["Together now: “Sonata”. 1 song added.", "Saved as “Whole”."]
     lists = {playlist.name: list(playlist.song_ids) for playlist in tiny_library.playlists()}
     assert lists == {"Evening": saved, "Whole": expected}
     lines = [line for line in target.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
