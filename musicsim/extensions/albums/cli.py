@@ -141,13 +141,9 @@ def movements(
         chosen = load_or_generate(lib, request, saved, model)
         ids, sentence = keep_together(snapshot_under(lib, model), [song.id for song in chosen.songs])
         songs = lib.songs_in_order(ids)
-        saved_notes = save_playlist(lib, save, songs)
-    notes = [
-        sentence,
-        *chosen.notes,
-        *saved_notes,
-        *(export_playlist(songs, export, is_relative=relative) if export else []),
-    ]
+        notes = [sentence, *chosen.notes, *save_playlist(lib, save, songs)]
+    if export:
+        notes += export_playlist(songs, export, is_relative=relative)
     if as_json:
         emit({"songs": list(map(song_json, songs)), "notes": notes, "file": str(export) if export else None})
         return

@@ -47,7 +47,7 @@ def compare_ears(
         two = TwoEars([snapshot_under(lib, name) for name in (model, friend)])
         results = summarize(two, list_answers(two, lib))
         both = generate_for_both(two, first, length, random_state=seed) if length else None
-        notes = save_playlist(lib, save, both.songs) if both else []
+        notes = [both.describe(two.people), *save_playlist(lib, save, both.songs)] if both else []
     songs = list(zip(both.songs, [None, *both.reasons], strict=True)) if both else []
     if as_json:
         emit({
@@ -64,8 +64,4 @@ def compare_ears(
         echo(line)
     if both:
         rows = [(n, song.id, song.title, song.artist or "", reason) for n, (song, reason) in enumerate(songs, 1)]
-        show(
-            ("", "id", "title", "artist", "reached because"),
-            rows,
-            caption="\n".join([both.describe(two.people), *notes]),
-        )
+        show(("", "id", "title", "artist", "reached because"), rows, caption="\n".join(notes))
