@@ -27,7 +27,6 @@ import soundfile
 import soxr
 
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
-from experiments.support.encoding import encode, encode_flac
 from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc
@@ -36,6 +35,7 @@ from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import fit_sound, parts_of
+from musicsim.extensions.robustness.encoding import encode, encode_flac
 from musicsim.search import find_duplicates, group_pairs
 from musicsim.search.duplicates import find_candidates
 

@@ -13,116 +13,41 @@ Models are the built-in ones, Sound and codeword histograms, fitted on the colle
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main
-from experiments.support.encoding import encode, encode_flac
 from experiments.support.game_music import CACHE
 from experiments.support.music_sets import fitted_copy, music_sets
 from experiments.support.uci import one_core_each
-from musicsim._arrays import Float32Array, Float64Array
-from musicsim.audio import Sound, analyse_sound, load
+from musicsim._arrays import Float64Array
+from musicsim.audio import Sound
 from musicsim.evaluation import bootstrap_pairs
-from musicsim.explorer.search.query import find_similar, make_example
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.library import Library, Song
+from musicsim.extensions.robustness.changes import UNCHANGED, analyse_changes
+from musicsim.extensions.robustness.measuring import Found, K, search_changed, share_kept
+from musicsim.library import Library
 
-RATE = 44100
-QUERY_S, CUT_S = 60.0, 10.0
 N_QUERIES = {False: 30, True: 300}
-K = 10
-UNCHANGED = "unchanged"
 
 
-def add_noise(y: Float32Array, softer_db: float) -> Float32Array:
-    """Add white noise that is this much softer than the sound."""
-    noise = np.random.default_rng(0).standard_normal(len(y), np.float32)
-    return y + np.float32(10 ** (-softer_db / 20) * np.sqrt(np.mean(y**2))) * noise
-
-
-def shift_pitch(y: Float32Array, semitones: float) -> Float32Array:
-    import librosa
-
-    shifted: Float32Array = librosa.effects.pitch_shift(y, sr=RATE, n_steps=semitones)
-    return shifted
-
-
-def stretch(y: Float32Array, rate: float) -> Float32Array:
-    import librosa
-
-    stretched: Float32Array = librosa.effects.time_stretch(y, rate=rate)
-    return stretched
-
-
-def cut_middle(y: Float32Array, seconds: float) -> Float32Array:
-    """Return this many seconds from the middle, or all of a shorter sound."""
-    start = max(0, (len(y) - int(seconds * RATE)) // 2)
-    return y[start : start + int(seconds * RATE)]
-
-
-CHANGES: dict[str, Callable[[Float32Array], Float32Array]] = {
-    UNCHANGED: lambda y: y,
-    "noise, 20 dB softer": partial(add_noise, softer_db=20),
-    "noise, 10 dB softer": partial(add_noise, softer_db=10),
-    "gain -12 dB": lambda y: np.float32(10 ** (-12 / 20)) * y,
-    "gain +6 dB, clipped": lambda y: np.clip(2 * y, -1, 1),
-    "a semitone up": partial(shift_pitch, semitones=1),
-    "two semitones down": partial(shift_pitch, semitones=-2),
-    "5 % slower": partial(stretch, rate=0.95),
-    "10 % faster": partial(stretch, rate=1.1),
-    "10 s": partial(cut_middle, seconds=CUT_S),
-}
-KBPS = (128, 64, 32)
-
-
-def changed_sounds(path: Path) -> dict[str, Sound]:
-    """Analyze every changed version of the middle minute of a file."""
-    y = cut_middle(load(path, sr=RATE), QUERY_S)
-    files = {name: encode_flac(change(y)[np.newaxis], RATE) for name, change in CHANGES.items()}
-    files |= {f"mp3 {kbps} kbit/s": encode(y[np.newaxis], RATE, "mp3", "libmp3lame", kbps) for kbps in KBPS}
-    return {name: analyse_sound(data, name=name) for name, data in files.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The results of one query: whether the song itself is first, the nearest other songs, and which are relevant."""
-
-    is_first: bool
-    nearest: tuple[int, ...]
-    is_relevant: tuple[bool, ...]
-
-
-def search(library: Library, model_id: str, sound: Sound, song: Song, label_of: dict[int, str]) -> Found:
-    """Search for changed sound of a song of the library."""
-    snapshot = take_snapshot(library, model_id)
-    example = make_example(snapshot, sound, "", song.title)
-    ids = [hit.song.id for hit in find_similar(snapshot, example, K + 1, max_per_artist=None)]
-    nearest = tuple(i for i in ids if i != song.id)[:K]
-    # sound that equals that of the song is not searched for itself
-    is_first = example.song_id == song.id or ids[0] == song.id
-    return Found(is_first, nearest, tuple(label_of.get(i) == label_of[song.id] for i in nearest))
-
-
-def table(name: str, model: str, found: dict[str, list[Found]], groups: Sequence[str], seed: int) -> list[Row]:
-    """Return a row per change."""
+def table(
+    name: str, model: str, found: dict[str, list[Found]], songs: Sequence[int], labels: dict[int, str],
+    groups: Sequence[str], seed: int,
+) -> list[Row]:  # fmt: skip
+    """Return a row per change; `songs` are the ids of the queries, and `labels` say which songs are relevant."""
     plain = found[UNCHANGED]
     rows: list[Row] = []
     for change, results in found.items():
         row: dict[str, Any] = {"set": name, "model": model, "change": change, "queries": len(results)}
         row["found"] = float(np.mean([one.is_first for one in results]))
-        row["kept"] = float(
-            np.mean([len(set(a.nearest) & set(b.nearest)) / K for a, b in zip(results, plain, strict=True)])
-        )
+        row["kept"] = float(np.mean([share_kept(*pair) for pair in zip(results, plain, strict=True)]))
         for n in (1, 5):
-            ours, before = (_precision(some, n) for some in (results, plain))
+            ours, before = (_precision(some, songs, labels, n) for some in (results, plain))
             row[f"P@{n}"] = float(ours.mean())
             if change != UNCHANGED:
                 mean, low, high = bootstrap_pairs(ours, before, groups, random_state=seed)
@@ -131,8 +56,12 @@ def table(name: str, model: str, found: dict[str, list[Found]], groups: Sequence
     return rows
 
 
-def _precision(found: Sequence[Found], n: int) -> Float64Array:
-    return np.array([np.mean(one.is_relevant[:n]) for one in found])
+def _precision(found: Sequence[Found], songs: Sequence[int], labels: dict[int, str], n: int) -> Float64Array:
+    """Return the share of relevant songs among the n nearest of each query."""
+    return np.array([
+        np.mean([labels.get(i) == labels[song] for i in one.nearest[:n]])
+        for one, song in zip(found, songs, strict=True)
+    ])  # fmt: skip
 
 
 def measure(
@@ -145,20 +74,19 @@ def measure(
     songs = [candidates[i] for i in sorted(chosen)]
     sounds: list[dict[str, Sound]] = []
     with one_core_each() as pool:
-        for number, sound in enumerate(pool.map(changed_sounds, [song.path for song in songs]), start=1):
+        for number, sound in enumerate(pool.map(analyse_changes, [song.path for song in songs]), start=1):
             sounds.append(sound)
             if number % 10 == 0:
                 progress(f"{name}: {number} of {len(songs)} songs changed")
     rows: list[Row] = []
     for record in library.models.all():
+        snapshot = take_snapshot(library, record.id)
         found = {
-            change: [
-                search(library, record.id, sound[change], song, labels)
-                for song, sound in zip(songs, sounds, strict=True)
-            ]
+            change: [search_changed(snapshot, sound[change], song) for song, sound in zip(songs, sounds, strict=True)]
             for change in sounds[0]
         }
-        rows += table(name, record.name, found, [groups[song.id] for song in songs], settings.seed)
+        ids, artists = [song.id for song in songs], [groups[song.id] for song in songs]
+        rows += table(name, record.name, found, ids, labels, artists, settings.seed)
     return rows
 
 

@@ -10,8 +10,8 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.support.encoding import encode
 from musicsim.audio import HOP, SAMPLE_RATE, decode, harmony, mfcc
+from musicsim.extensions.robustness.encoding import encode
 from musicsim.search import duplicates, find_duplicates, frame_changes, group_pairs, recordings
 from musicsim.search.recordings import Comparison
 from tests.sounds import melody, sound

@@ -1,6 +1,7 @@
 """Encode sound in memory, as files that users have."""
 
 import io
+from typing import cast
 
 import av
 import numpy as np
@@ -13,7 +14,7 @@ def encode(y: Float32Array, sr: int, container: str, codec: str, kbps: int = 0, 
     layout = "mono" if len(y) == 1 else "stereo"
     file = io.BytesIO()
     with av.open(file, "w", format=container) as output:
-        stream = output.add_stream(codec, rate=rate or sr, layout=layout, options=options)
+        stream = cast(av.AudioStream, output.add_stream(codec, rate=rate or sr, layout=layout, options=options))
         if kbps:
             stream.bit_rate = 1000 * kbps
         resampler = av.AudioResampler(stream.codec_context.format, layout, rate or sr)

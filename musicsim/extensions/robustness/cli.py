@@ -1,0 +1,33 @@
+"""The option ``--robustness`` of ``musicsim evaluate``."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from musicsim.cli.console import emit, open_library, progress_bar, show
+from musicsim.cli.options import add_options
+from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.extensions.robustness.measuring import COLUMNS, measure_robustness
+
+_HELP = "Measure how results change if the query is compressed, noisy, shifted, stretched or cut, with this many songs."
+
+
+@add_options
+def evaluate_options(
+    command: Callable[..., None],
+    *,
+    robustness: Annotated[int | None, typer.Option(help=_HELP, metavar="SONGS", min=2)] = None,
+    **values: Any,
+) -> None:
+    if robustness is None:
+        command(**values)
+        return
+    with open_library(values["library"]) as library, progress_bar() as progress:
+        snapshot = snapshot_under(library, values["model"])
+        result = measure_robustness(snapshot, robustness, progress=progress)
+    if values["as_json"]:
+        emit(asdict(result))
+        return
+    show(COLUMNS, (one.cells for one in result.results), caption=result.describe())

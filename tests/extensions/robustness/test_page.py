@@ -1,0 +1,52 @@
+"""The Robustness tab of the Research page."""
+
+import threading
+import time
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from musicsim.explorer.survey.rates import estimate_rate
+from musicsim.extensions.robustness import page
+from musicsim.extensions.robustness.measuring import ChangeResult, Robustness
+from musicsim.ui.base.frame import PAGES, SHELL
+from tests.pages import actions
+from tests.waiting import PATIENCE_S
+
+
+@pytest.fixture
+def app(tiny_library, monkeypatch) -> AppTest:
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
+    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
+    app = app.switch_page(PAGES["research"]).run()
+    return app.selectbox(key="choose_Evaluate").set_value("robustness").run()
+
+
+def test_table_shows_each_change(app, monkeypatch):
+    result = ChangeResult("noise", estimate_rate(0.5, 30), 0.4, 0.3, 0.5)
+    monkeypatch.setattr(page, "measure_robustness", lambda snapshot, progress: Robustness((result,), 1))
+    app.button(key="measure_robustness").click().run()
+    actions.run_until(app, lambda: bool(app.table))
+    assert app.table[0].value.values.tolist() == [["noise", "50% (33% to 67%)", "40% (30% to 50%)"]]
+    assert any("30 songs, with 95% intervals. 1 song could not be read." in one.value for one in app.caption)
+
+
+def test_measurement_can_be_canceled(app, monkeypatch):
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(snapshot, progress):
+        begun.set()
+        try:
+            while True:
+                progress("changing songs", 0, 1)
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(page, "measure_robustness", endless)
+    app.button(key="measure_robustness").click().run()
+    assert begun.wait(PATIENCE_S)
+    app.button(key="cancel_robustness").click().run()
+    assert ended.wait(PATIENCE_S)
+    assert not app.exception
+    assert any(button.label == "Measure robustness" for button in app.button)
