@@ -394,7 +394,7 @@ def said(listener, ids, chosen, form="odd", *, is_random=False, was_foreseen=Non
 def test_survey_without_answers_is_empty():
     none = summarize_answers([])
     assert (none.n_answers, none.n_unsure, none.n_listeners) == (0, 0, 0)
-    for rate in (none.consistency, none.agreement, none.foreseen):
+    for rate in (none.consistency, none.agreement, none.predicted):
         assert (rate.share, rate.n, rate.low, rate.high, rate.chance) == (None, 0, 0.0, 1.0, None)
 
 
@@ -439,10 +439,10 @@ def test_model_is_evaluated_on_random_questions():
         said("Ann", (1, 2, 3), None, is_random=True),
         said("Bob", (1, 2, 3), 1, is_random=True, was_foreseen=False),
     ]
-    rate = summarize_answers(answers).foreseen
+    rate = summarize_answers(answers).predicted
     assert (rate.share, rate.n) == (4 / 6, 6)
     assert rate.chance == pytest.approx((3 / 3 + 1 / 4 + 1 / 2 + 1 / 3) / 6)
-    assert (summarize_answers(answers, "Ann").foreseen.share, summarize_answers(answers, "Ann").foreseen.n) == (
+    assert (summarize_answers(answers, "Ann").predicted.share, summarize_answers(answers, "Ann").predicted.n) == (
         4 / 5,
         5,
     )
@@ -452,7 +452,7 @@ def test_model_is_evaluated_on_random_questions():
 def test_intervals_match_wilson(n_right, n):
     """Compare with scipy up to the normal quantile. Each end solves |share - p| = z sqrt(p (1 - p) / n)."""
     answers = [said("Ann", (1, 2, 3), 1, is_random=True, was_foreseen=i < n_right) for i in range(n)]
-    rate = summarize_answers(answers).foreseen
+    rate = summarize_answers(answers).predicted
     theirs = binomtest(n_right, n).proportion_ci(0.95, "wilson")
     assert (rate.low, rate.high) == (pytest.approx(theirs.low, abs=1e-6), pytest.approx(theirs.high, abs=1e-6))
     for end in (rate.low, rate.high):
