@@ -44,7 +44,9 @@ def test_two_people_answer_the_same_blind_questions(trained):
     assert 0 < results.divided.n < 20
     own = [(one.context["p"][0] > 0.5) for one in answers if one.context["person"] == "Ann"]
     assert results.predicted[two.model_ids[0], two.model_ids[0]].share == pytest.approx(np.mean(own))
-    assert describe(two, results)[0].startswith("You disagreed on 100%")
+    assert describe(two, results)[0].startswith(
+        f"You disagreed on {results.divided.n} of {results.divided.n} dividing triples (100%"
+    )
 
 
 def test_command_compares_and_saves_a_playlist(trained, tmp_path):
