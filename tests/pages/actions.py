@@ -1,8 +1,12 @@
 """Pages without a browser: opening them, finding their widgets."""
 
 import json
+import threading
+import time
 from collections.abc import Callable
+from types import ModuleType
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from musicsim.ui.base.desk import Task
@@ -86,3 +90,25 @@ def labels(app: AppTest) -> list[str]:
 def said(app: AppTest) -> str:
     kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
     return "\n".join(element.value.replace("\\", "") for kind in kinds for element in kind)
+
+
+def check_cancel(app: AppTest, monkeypatch: pytest.MonkeyPatch, module: ModuleType, measure: str, name: str) -> None:
+    """Start a measurement that never ends, cancel it, and check that it ends and that its button is back."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(snapshot, progress):
+        begun.set()
+        try:
+            while True:
+                progress("measuring", 0, 1)
+                time.sleep(0.01)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(module, measure, endless)
+    app.button(key=f"measure_{name}").click().run()
+    assert begun.wait(PATIENCE_S)
+    app.button(key=f"cancel_{name}").click().run()
+    assert ended.wait(PATIENCE_S)
+    assert not app.exception
+    assert any(button.label == f"Measure {name}" for button in app.button)

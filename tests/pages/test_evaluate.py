@@ -1,8 +1,6 @@
 """The Research page without a browser: empty, and a library with a learned model."""
 
 import re
-import threading
-import time
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -134,25 +132,7 @@ def test_all_index_types_are_measured(tmp_path, monkeypatch):
 def test_search_measurement_can_be_canceled(tmp_path, monkeypatch):
     write_library(tmp_path / "library", 1200, n_dimensions=20).close()
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "library"))
-    begun, ended = threading.Event(), threading.Event()
-
-    def endless(snapshot, progress):
-        begun.set()
-        try:
-            while True:
-                progress("searching", 0, 1)
-                time.sleep(0.01)
-        finally:
-            ended.set()
-
-    monkeypatch.setattr(search_view, "measure_search", endless)
-    app = open_search()
-    app.button(key="measure_search").click().run()
-    assert begun.wait(PATIENCE_S)
-    app.button(key="cancel_search").click().run()
-    assert ended.wait(PATIENCE_S)
-    assert not app.exception
-    assert any(button.label == "Measure search" for button in app.button)
+    actions.check_cancel(open_search(), monkeypatch, search_view, "measure_search", "search")
 
 
 def test_index_type_is_chosen_in_settings(full):

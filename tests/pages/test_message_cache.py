@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from starlette.testclient import TestClient
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -84,11 +83,3 @@ def test_interrupted_run_is_not_counted():
 @pytest.mark.parametrize("message", [b"\xff\xff\xff", BackMsg(app_heartbeat=True).SerializeToString()])
 def test_other_messages_pass_unchanged(message):
     assert receive_after([], message) == message
-
-
-def test_other_connections_pass():
-    async def app(scope, receive, send):
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body"})
-
-    assert TestClient(MessageCache(app)).get("/").status_code == 204

@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from starlette.testclient import TestClient
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -86,11 +85,3 @@ def test_run_of_fragment_changes_no_page():
 def test_first_request_and_broken_messages_pass_unchanged():
     messages = [request("", click="play"), b"\xff\xff\xff", BackMsg(app_heartbeat=True).SerializeToString()]
     assert requests_of(("out", navigation("listen")), *(("in", message) for message in messages)) == messages
-
-
-def test_other_connections_pass():
-    async def app(scope, receive, send):
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body"})
-
-    assert TestClient(PageChanges(app)).get("/").status_code == 204

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from starlette.testclient import TestClient
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -130,11 +129,3 @@ def test_browser_gets_all_of_the_page_before_its_end(tmp_path):
     code = f"from tests.pages.fragment_server import *; print(elements_of_second_run({str(script)!r}))"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     assert ran.stdout.strip() == str([FIRST, LAST])
-
-
-def test_other_connections_pass():
-    async def app(scope, receive, send):
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body"})
-
-    assert TestClient(RunOrder(app)).get("/").status_code == 204

@@ -144,7 +144,7 @@ def explain_pair(
     """
     apart: tuple[CodewordShare | Share, ...]
     if compared is None:
-        codewords, codebook = model, _codebook_of(model)
+        codewords, codebook = model, codebook_of(model)
         shares = _histogram_shares(one, other, model)
         parts = _group_by_sound(codebook, shares)
         apart = _codeword_shares(codebook, _largest(shares[-1][0], N_APART), one, other, shares)
@@ -167,7 +167,7 @@ def explain_pair(
         return why
     if compared is not None:
         shares = _histogram_shares(one, other, codewords.remove_metric())
-    return _add_passages(why, one, other, _codebook_of(codewords), shares[-1][1])
+    return _add_passages(why, one, other, codebook_of(codewords), shares[-1][1])
 
 
 def _add_passages(why: Why, one: Side, other: Side, codebook: codebooks.Codebook, similarity: Float64Array) -> Why:
@@ -214,7 +214,8 @@ def _group_by_sound(codebook: codebooks.Codebook, shares: Sequence[Shares]) -> t
     return largest_shares(names, [(distance, similarity) for distance, similarity in sums])
 
 
-def _codebook_of(model: SimilarityModel) -> codebooks.Codebook:
+def codebook_of(model: SimilarityModel) -> codebooks.Codebook:
+    """Return the codebook of a model that compares codewords; raise ModelError for other models."""
     codebook = getattr(model.encoder_, "codebook", None)  # checking the encoder's class would load numba
     if not isinstance(codebook, codebooks.Codebook):
         raise ModelError(

@@ -30,7 +30,7 @@ def explain_result(snapshot: Snapshot, query: int | Example, other_id: int) -> t
     if model.representation in CODEWORDS:
         return one, other, explain_pair(one, other, model)
     compared = _compare(snapshot, model, query, other_id)
-    why = explain_pair(one, other, model, codewords=_codeword_model(snapshot), compared=compared)
+    why = explain_pair(one, other, model, codewords=codeword_model(snapshot.library), compared=compared)
     sounds = [snapshot.library.song(song) if isinstance(song, int) else song.frames for song in (query, other_id)]
     return one, other, replace(why, guesses=tuple(model.encoder_.find_shared_tags(snapshot.library, sounds)))
 
@@ -105,7 +105,7 @@ def _example_side(snapshot: Snapshot, example: Example) -> Side:
     song = next(iter(snapshot.songs_by_id([example.song_id] if example.song_id is not None else [])), None)
     histogram: Float32Array | None = example.features
     if not _compares_codewords(snapshot):
-        codewords = _codeword_model(snapshot)
+        codewords = codeword_model(snapshot.library)
         histogram = None if codewords is None else codewords.features([example.frames])[0]
     return Side(
         histogram=histogram,
@@ -128,7 +128,7 @@ def _song_sides(snapshot: Snapshot, song_ids: list[int]) -> list[Side]:
     return [
         Side(
             histogram=histogram,
-            frame_blocks=_frame_blocks(snapshot.library, song),
+            frame_blocks=frame_blocks(snapshot.library, song),
             peaks=snapshot.library.outline(song.id),
             duration_s=song.duration_s,
             title=song.title,
@@ -145,10 +145,10 @@ def _compares_codewords(snapshot: Snapshot) -> bool:
     return snapshot.model is not None and snapshot.model.representation in CODEWORDS
 
 
-def _codeword_model(snapshot: Snapshot) -> SimilarityModel | None:
-    """Return the library's codeword model, which finds shared passages."""
-    record = snapshot.library.models.codewords()
-    return None if record is None else _load_model(snapshot.library, record.id)
+def codeword_model(library: Library) -> SimilarityModel | None:
+    """Return the library's codeword model, which finds shared passages; None if there is none."""
+    record = library.models.codewords()
+    return None if record is None else _load_model(library, record.id)
 
 
 @lru_cache(maxsize=4)
@@ -174,7 +174,8 @@ def _features(library: Library, model_id: str | None, revision: int) -> Vectors:
     return library.models.features(model_id)
 
 
-def _frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None:
+def frame_blocks(library: Library, song: Song) -> Iterator[Float32Array] | None:
+    """Return the delta-MFCCs of a song in blocks (n, 39); None if they are not stored in the current version."""
     try:
         return library.frame_files.frames(song.content_hash).blocks()
     except (FeatureVersionError, AudioTooShortError):  # frames are not stored or have a different version

@@ -20,7 +20,7 @@ from musicsim.errors import LibraryError
 from musicsim.explorer.search.why import describe_codewords
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.sonification.grains import find_codeword_grains, find_edge_grains, load_codebook
-from musicsim.extensions.sonification.rendering import ENDINGS, render_grains
+from musicsim.extensions.sonification.rendering import ENDINGS, check_ending, render_grains
 
 _KINDS = ("codeword", "edge")
 
@@ -43,6 +43,10 @@ def sonify(
     if kind == "codeword" and not (name.isascii() and name.isdigit()):
         raise typer.BadParameter(f"{name!r} must be the number of a codeword.", param_hint="NAME")
     target = file.expanduser().absolute()
+    try:
+        check_ending(target)  # before the songs are searched
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="FILE") from error
     with open_library(library) as lib, progress_bar() as progress:
         if kind == "codeword":
             grains = find_codeword_grains(lib, int(name), n=n or 24, seconds=seconds or 0.25, progress=progress)
@@ -52,8 +56,6 @@ def sonify(
             words = name
         try:
             written = render_grains(grains, target, progress=progress)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="FILE") from error
         except OSError as error:
             raise LibraryError(f"{target} cannot be written ({error.strerror or error}).") from error
     if as_json:

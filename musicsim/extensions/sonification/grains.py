@@ -9,12 +9,12 @@ import numpy as np
 from musicsim._arrays import Float32Array
 from musicsim.audio import HOP, SAMPLE_RATE, TYPICAL_S
 from musicsim.codebook import Codebook
-from musicsim.errors import AudioTooShortError, FeatureVersionError, NotFoundError
-from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.models.similarity_model import SimilarityModel
+from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.search.query import sample_evenly
+from musicsim.explorer.search.why import codebook_of
+from musicsim.explorer.search.why_sides import codeword_model, frame_blocks
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
@@ -36,12 +36,10 @@ class Grain:
 
 def load_codebook(library: Library) -> tuple[ModelRecord, Codebook]:
     """Return the library's codeword model and its codebook. Raises NotFoundError if there is none."""
-    record = library.models.codewords()
-    if record is None:
+    record, model = library.models.codewords(), codeword_model(library)
+    if record is None or model is None:
         raise NotFoundError("the library has no codeword model: run `musicsim models add ppk` first.")
-    encoder = SimilarityModel.load(library.models.path(record.id)).encoder_
-    assert isinstance(encoder, CodewordEncoder)
-    return record, encoder.codebook
+    return record, codebook_of(model)
 
 
 def find_codeword_grains(
@@ -63,14 +61,11 @@ def find_codeword_grains(
     songs = library.songs(stored.song_ids[rows[most[shares[most] > 0]]])
     for done, song in enumerate(songs):
         progress("reading frames", done, len(songs))
-        try:
-            distance, frame = _find_nearest_frame(
-                codebook, codeword, library.frame_files.frames(song.content_hash).blocks()
-            )
-        except (FeatureVersionError, AudioTooShortError):
-            continue
-        start_s = max(0.0, frame * HOP / SAMPLE_RATE - seconds / 2)
-        found.append((distance, Grain(song, start_s, seconds)))
+        blocks = frame_blocks(library, song)
+        if blocks is not None:
+            distance, frame = _find_nearest_frame(codebook, codeword, blocks)
+            start_s = max(0.0, frame * HOP / SAMPLE_RATE - seconds / 2)
+            found.append((distance, Grain(song, start_s, seconds)))
     if not found:
         raise NotFoundError(f"codeword {codeword} is not contained in the songs of this library.")
     return [grain for _, grain in sorted(found, key=lambda pair: pair[0])[:n]]

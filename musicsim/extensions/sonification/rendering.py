@@ -21,13 +21,18 @@ _MAX_FADE_S = 0.25
 _FADES = 10  # a fade takes one tenth of a grain
 
 
+def check_ending(target: Path) -> None:
+    """Raise ValueError if the file extension is not supported."""
+    if target.suffix.lower() not in ENDINGS:
+        raise ValueError(f"{target.name!r} must end in {' or '.join(ENDINGS)}.")
+
+
 def render_grains(grains: Sequence[Grain], target: Path, *, progress: Progress = no_progress) -> list[Grain]:
     """Write grains in a row, at equal level, mono and 22,050 Hz; return those that could be read.
 
     Raises ValueError for an unknown file extension, and AudioDecodeError if no grain can be read.
     """
-    if target.suffix.lower() not in ENDINGS:
-        raise ValueError(f"{target.name!r} must end in {' or '.join(ENDINGS)}.")
+    check_ending(target)
     read: list[tuple[Grain, Float32Array]] = []
     reason = ""
     for done, grain in enumerate(grains):

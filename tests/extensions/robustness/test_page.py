@@ -1,8 +1,5 @@
 """The Robustness tab of the Research page."""
 
-import threading
-import time
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -32,21 +29,4 @@ def test_table_shows_each_change(app, monkeypatch):
 
 
 def test_measurement_can_be_canceled(app, monkeypatch):
-    begun, ended = threading.Event(), threading.Event()
-
-    def endless(snapshot, progress):
-        begun.set()
-        try:
-            while True:
-                progress("changing songs", 0, 1)
-                time.sleep(0.01)
-        finally:
-            ended.set()
-
-    monkeypatch.setattr(page, "measure_robustness", endless)
-    app.button(key="measure_robustness").click().run()
-    assert begun.wait(PATIENCE_S)
-    app.button(key="cancel_robustness").click().run()
-    assert ended.wait(PATIENCE_S)
-    assert not app.exception
-    assert any(button.label == "Measure robustness" for button in app.button)
+    actions.check_cancel(app, monkeypatch, page, "measure_robustness", "robustness")
