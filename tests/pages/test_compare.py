@@ -22,6 +22,7 @@ from musicsim.ui.compare import answers as compare_answers
 from musicsim.ui.compare import session as compare_session
 from musicsim.ui.compare import view as compare_view
 from musicsim.ui.compare.cards import show_cards
+from musicsim.wording import count
 from tests.pages.actions import open_page, said
 from tests.sounds import write_song
 
@@ -496,4 +497,4 @@ def test_answers_twelve_questions(full):
     assert [a.chosen for a in answers] == [n % 3 for n in range(12)]
     assert all(a.foreseen is not None for a in answers)
     n_random = sum(a.is_random for a in answers)
-    assert (f"of {n_random} cases (" if n_random else "not known until a random question") in said(app)
+    assert (f"of {count(n_random, 'case')} (" if n_random else "not known until a random question") in said(app)

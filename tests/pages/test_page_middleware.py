@@ -4,11 +4,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from musicsim.ui.base.message_cache import MessageCache
-from musicsim.ui.base.page_changes import PageChanges
-from musicsim.ui.base.run_order import RunOrder
+from musicsim.ui.base.page_requests import PageRequests
 
 
-@pytest.mark.parametrize("middleware", [MessageCache, PageChanges, RunOrder])
+@pytest.mark.parametrize("middleware", [MessageCache, PageRequests])
 def test_other_connections_pass(middleware):
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 204, "headers": []})

@@ -1,0 +1,115 @@
+"""Middleware that gives Streamlit a page's requests at the right time and for the right page."""
+
+from collections import deque
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from musicsim.api.inbox import Inbox
+from musicsim.ui.base.page_messages import MAX_RUN_BYTES, PageRerun, is_end_of_run, rerun_of
+
+
+class PageRequests:
+    """ASGI middleware that holds, redirects or repeats requests that Streamlit 1.67 would misunderstand.
+
+    - When a fragment's run starts, Streamlit drops the fragment's elements that the page's run has not sent yet, but
+      not the end of that run. The browser then removes these elements and builds them again; the map loses its zoom.
+      Requests for fragments are therefore held while their page runs.
+    - The browser learns of a new page only when its script starts. Until then, clicks and fragments request a rerun of
+      the old page. Streamlit would return to that page, or run its fragments, for which the browser removes all
+      elements of the new page. These requests are redirected to the new page.
+    - If a page calls ``st.rerun()`` while a request for another page waits, Streamlit runs the old page again instead.
+      The request for the other page is then repeated.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            return await self._app(scope, receive, send)
+        requests = _Requests(receive)
+
+        async def note_and_send(message: Message) -> None:
+            data = message.get("bytes")
+            if data and len(data) <= MAX_RUN_BYTES:
+                requests.note(ForwardMsg.FromString(data))
+            await send(message)
+
+        try:
+            await self._app(scope, requests.receive, note_and_send)
+        finally:
+            requests.close()
+
+
+class _Requests:
+    def __init__(self, receive: Receive) -> None:
+        self._inbox = Inbox(receive)
+        self._due: deque[Message] = deque()
+        self._held: list[Message] = []
+        self._is_page_running = False
+        self._page = ""  # the page last requested by the browser or shown to it
+        self._change: Message | None = None  # the request for this page, until its script starts
+        self._is_start_due = False  # of a page that was requested
+        self._is_old_start_due = False  # of a page that was requested before the change
+
+    async def receive(self) -> Message:
+        while not self._due:
+            message = await self._inbox.read()
+            if message is not None:
+                self._sort(message)
+        return self._due.popleft()
+
+    def note(self, sent: ForwardMsg) -> None:
+        """Follow the page's runs by the messages to the browser."""
+        if sent.metadata.run.fragment_ids:
+            return
+        kind = sent.WhichOneof("type")
+        if kind == "new_session":
+            self._note_start(sent.new_session.page_script_hash)
+        elif kind == "navigation" and self._change is None:
+            self._page = sent.navigation.page_script_hash
+        elif is_end_of_run(sent):
+            self._is_page_running = False
+            self._release()
+            self._inbox.wake()
+
+    def close(self) -> None:
+        self._inbox.close()
+
+    def _note_start(self, page: str) -> None:
+        self._is_page_running, self._is_start_due = True, False
+        if self._change is None or page == self._page:
+            self._page, self._change = page, None
+        elif self._is_old_start_due:
+            self._is_old_start_due = False
+        else:
+            self._due.append(self._change)
+            self._inbox.wake()
+
+    def _sort(self, message: Message) -> None:
+        sent = rerun_of(message["bytes"]) if message.get("bytes") else None
+        if sent is None:
+            self._due.append(message)
+            return
+        rerun = sent.move(self._page)
+        if rerun is not sent:
+            message = {**message, "bytes": rerun.to_bytes()}
+        if rerun.is_of_fragment and self._is_page_running:
+            self._held.append(message)
+            return
+        if not rerun.is_of_fragment:
+            self._note_request(rerun, message)
+        self._due.append(message)
+
+    def _note_request(self, rerun: PageRerun, message: Message) -> None:
+        self._is_page_running = True
+        self._release()  # the order of requests stays; Streamlit runs the page once, with the clicks of all
+        if rerun.page and rerun.page != self._page:
+            self._change = message if self._page else None
+            self._page, self._is_old_start_due = rerun.page, self._is_start_due
+        self._is_start_due = True
+
+    def _release(self) -> None:
+        self._due.extend(self._held)
+        self._held.clear()

@@ -1,0 +1,213 @@
+"""The requests of pages, as they reach Streamlit."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from musicsim.ui.base.page_requests import PageRequests
+from tests.pages.page_server import FIRST, LAST, NEW, OLD, SCRIPT
+from tests.waiting import PATIENCE_S, settled
+
+EARLY = ForwardMsg.FINISHED_EARLY_FOR_RERUN
+FRAGMENT_DONE = ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
+
+
+def request(click="", *, page="", fragment="") -> bytes:
+    message = BackMsg()
+    message.rerun_script.page_script_hash, message.rerun_script.fragment_id = page, fragment
+    if click:
+        message.rerun_script.widget_states.widgets.add(id=click, trigger_value=True)
+    message.rerun_script.widget_states.widgets.add(id="number", int_value=3)
+    return message.SerializeToString()
+
+
+def name_of(message: bytes) -> str:
+    return BackMsg.FromString(message).rerun_script.widget_states.widgets[0].id
+
+
+def page_of(message: bytes) -> str:
+    return BackMsg.FromString(message).rerun_script.page_script_hash
+
+
+def start(*fragments, page="listen") -> ForwardMsg:
+    message = ForwardMsg()
+    message.new_session.page_script_hash = page
+    message.metadata.run.fragment_ids.extend(fragments)
+    return message
+
+
+def navigation(page) -> ForwardMsg:
+    message = ForwardMsg()
+    message.navigation.page_script_hash = page
+    return message
+
+
+def end(status=ForwardMsg.FINISHED_SUCCESSFULLY, *fragments) -> ForwardMsg:
+    message = ForwardMsg(script_finished=status)
+    message.metadata.run.fragment_ids.extend(fragments)
+    return message
+
+
+STOP = BackMsg(stop_script=True).SerializeToString()
+
+
+def received_after(*messages: ForwardMsg | bytes) -> list[bytes]:
+    """Send messages to the browser (ForwardMsg) and to the app (bytes) in order; return those that reach the app."""
+    received = []
+
+    async def follow() -> None:
+        sent = asyncio.Queue()
+
+        async def ignore(message):
+            pass
+
+        async def app(scope, receive, send):
+            async def read() -> None:
+                while True:
+                    received.append((await receive())["bytes"])
+
+            reading = asyncio.ensure_future(read())
+            for message in messages:
+                if isinstance(message, bytes):
+                    sent.put_nowait({"type": "websocket.receive", "bytes": message})
+                else:
+                    await send({"type": "websocket.send", "bytes": message.SerializeToString()})
+                await settled()
+            reading.cancel()
+
+        await PageRequests(app)({"type": "websocket"}, sent.get, ignore)
+
+    asyncio.run(follow())
+    return received
+
+
+def names_after(*messages: ForwardMsg | bytes) -> list[str]:
+    return [name_of(message) for message in received_after(*messages)]
+
+
+WHOLE, QUEUE, BAR = request("page"), request("queue", fragment="listen"), request("bar", fragment="progress")
+
+
+@pytest.mark.parametrize("beginning", [WHOLE, start()], ids=["requested", "started by the script"])
+def test_fragment_waits_for_end_of_page(beginning):
+    n_pages = int(isinstance(beginning, bytes))
+    assert len(received_after(beginning, QUEUE, BAR)) == n_pages
+    assert names_after(beginning, QUEUE, BAR, end())[n_pages:] == ["queue", "bar"]
+
+
+@pytest.mark.parametrize("no_end", [end(EARLY), end(FRAGMENT_DONE, "listen"), start("listen"), start()])
+def test_other_messages_do_not_end_the_page(no_end):
+    assert names_after(WHOLE, QUEUE, no_end) == ["page"]
+
+
+@pytest.mark.parametrize("before", [(), (WHOLE, end()), (start("listen"),), (end(),)])
+def test_fragment_passes_while_no_page_runs(before):
+    assert names_after(*before, QUEUE)[-1] == "queue"
+
+
+def test_requests_keep_their_order():
+    click = request("click")
+    assert names_after(WHOLE, QUEUE, click, BAR) == ["page", "queue", "click"]
+    assert names_after(WHOLE, QUEUE, click, BAR, end()) == ["page", "queue", "click", "bar"]
+
+
+def test_stop_does_not_wait():
+    assert received_after(WHOLE, QUEUE, STOP) == [WHOLE, STOP]
+
+
+@pytest.mark.parametrize("message", [b"\xff\xff\xff", BackMsg(app_heartbeat=True).SerializeToString()])
+def test_other_messages_pass_unchanged(message):
+    assert received_after(WHOLE, message) == [WHOLE, message]
+
+
+def test_end_of_connection_passes():
+    async def gone():
+        return {"type": "websocket.disconnect"}
+
+    async def app(scope, receive, send):
+        assert await receive() == {"type": "websocket.disconnect"}
+
+    asyncio.run(PageRequests(app)({"type": "websocket"}, gone, None))
+
+
+@pytest.mark.parametrize("late", [{"fragment": "queue"}, {"click": "play"}, {"fragment": "queue", "click": "play"}])
+def test_late_request_runs_all_of_new_page(late):
+    moved = received_after(start(), end(), request(page="library"), request(page="listen", **late))[-1]
+    expected = request(page="library", click=late.get("click", ""))
+    assert BackMsg.FromString(moved) == BackMsg.FromString(expected), "clicks and values stay"
+
+
+def pages_after(*messages: ForwardMsg | bytes) -> list[str]:
+    return [page_of(message) for message in received_after(*messages)]
+
+
+def test_navigation_is_never_redirected():
+    pages = ["library", "listen", "train"]
+    assert pages_after(*(request(page=page) for page in pages)) == pages
+
+
+@pytest.mark.parametrize("shown", [start(page="playlist"), navigation("playlist")])
+@pytest.mark.parametrize("from_page", ["playlist", "listen"])
+def test_page_opened_by_script_is_current(shown, from_page):
+    assert pages_after(request(page="listen"), shown, request("save", page=from_page))[-1] == "playlist"
+
+
+def test_run_of_fragment_changes_no_page():
+    sent = [start(page="listen"), request(page="library"), start("queue", page="listen")]
+    assert pages_after(*sent, request("add", page="library")) == ["library", "library"]
+
+
+def test_first_request_passes_unchanged():
+    first = request("play")
+    assert received_after(navigation("listen"), first) == [first]
+
+
+LISTEN, LIBRARY = start(page="listen"), start(page="library")
+NEXT = request(page="library")
+
+
+@pytest.mark.parametrize("n_lost", [1, 2])
+def test_lost_change_of_page_is_repeated(n_lost):
+    again = [LISTEN, navigation("listen"), end()] * n_lost
+    assert pages_after(LISTEN, NEXT, *again) == ["library"] * (1 + n_lost)
+    late = request("add", page="listen")
+    assert pages_after(LISTEN, NEXT, *again, late)[-1] == "library"
+    assert received_after(LISTEN, NEXT, *again, LIBRARY, navigation("library"), LISTEN) == [NEXT] * (1 + n_lost)
+
+
+@pytest.mark.parametrize("no_loss", [start("queue", page="listen"), end(EARLY), navigation("listen"), LIBRARY])
+def test_change_of_page_is_not_repeated_without_a_loss(no_loss):
+    assert received_after(LISTEN, NEXT, no_loss) == [NEXT]
+
+
+def test_old_page_may_start_late():
+    again = request(page="listen")
+    assert received_after(LISTEN, again, NEXT, LISTEN) == [again, NEXT], "the start that the browser requested"
+    assert received_after(LISTEN, again, NEXT, LISTEN, LISTEN) == [again, NEXT, NEXT]
+
+
+def test_change_back_replaces_the_change():
+    back = request(page="listen")
+    assert received_after(LISTEN, NEXT, back, LISTEN) == [NEXT, back]
+
+
+def run_server(scene: str, page: str, folder: Path) -> str:
+    script = folder / "page.py"
+    script.write_text(SCRIPT.format(page))
+    code = f"from tests.pages.page_server import *; print({scene}({str(script)!r}))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    return ran.stdout.strip()
+
+
+def test_browser_gets_all_of_the_page_before_its_end(tmp_path):
+    assert run_server("elements_of_second_run", "draw", tmp_path) == str([FIRST, LAST])
+
+
+def test_rerun_does_not_lose_a_change_of_page(tmp_path):
+    shown = run_server("pages_shown", "draw_pages", tmp_path)
+    assert shown in (str([OLD, NEW]), str([OLD, OLD, NEW])), "the repeated run of the old page may not have drawn"
