@@ -20,11 +20,13 @@ from musicsim.kernels import (
     plays_cosine_kernel,
     ppk_kernel,
     ppk_map,
+    ppk_similarity,
     rhythm_kernel,
     rhythm_map,
     tfidf_cosine_kernel,
     tfidf_map,
 )
+from musicsim.kernels.histograms import KEYLESS_HARMONY_SIZE
 from musicsim.mixtures import SongMixtures
 
 # rows of 1 to 12 entries, some of them zero, but not all
@@ -61,6 +63,11 @@ def test_self_kernel_is_symmetric_with_unit_diagonal():
     np.testing.assert_allclose(np.diag(kernel), 1.0, atol=1e-6)  # float32 histograms
     assert kernel.max() <= 1.0
     assert np.linalg.eigvalsh(kernel).min() > -1e-10
+
+
+def test_similarity_is_kernel_at_distance():
+    distances = [0.0, 0.5, 1.0, np.sqrt(2.0), 2.0]
+    np.testing.assert_allclose(ppk_similarity(distances), [1.0, 0.875, 0.5, 0.0, 0.0], atol=1e-12)
 
 
 def test_kernel_is_product_of_maps():
@@ -320,6 +327,7 @@ def test_key_invariant_harmony_ignores_transposition(rng, steps):
     A = two_histograms(rng, 5, 12, 144)
     moved = transposed(A, steps)
     np.testing.assert_allclose(harmony_map(moved, key_invariant=True), harmony_map(A, key_invariant=True), atol=1e-6)
+    assert harmony_map(A, key_invariant=True).shape == (5, KEYLESS_HARMONY_SIZE)
     np.testing.assert_allclose(np.diag(harmony_kernel(A, moved, key_invariant=True)), 1.0, atol=1e-6)
     assert (np.diag(harmony_kernel(A, moved)) < 0.99).all() == (steps > 0)
 

@@ -116,7 +116,7 @@ def test_opposed_part_has_no_share():
     fit = Fit(Choices(answers))
     assert fit.psi[2] == 0
     assert fit.bands[2].low == fit.bands[2].share == 0
-    grid = np.array([[a, b, c] for a in np.linspace(1, 2, 21) for b in np.linspace(0.5, 1.5, 21) for c in (0, 0.1)])
+    grid = np.array([[a, b, c] for a in np.linspace(1, 2, 9) for b in np.linspace(0.5, 1.5, 9) for c in (0, 0.1)])
     best = min(loss_of(answers, psi) for psi in grid)
     assert Choices(answers).loss(fit.psi)[0] <= best
 
