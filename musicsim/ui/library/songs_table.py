@@ -24,9 +24,9 @@ _SEVERAL = "several values: unchanged"
 # Widths are in pixels. Streamlit would derive them from the first rows, which may have no artist.
 _COLUMNS: dict[str, Any] = {
     "title": st.column_config.TextColumn(width=190),
-    "artist": st.column_config.TextColumn(width=130),
+    "artist": st.column_config.TextColumn(width=170),
     "length": st.column_config.TextColumn(width=70, alignment="right"),
-    "folder": st.column_config.TextColumn(width=220),
+    "folder": st.column_config.TextColumn(width=200),
     "album": st.column_config.TextColumn(width=130),
     "genre": st.column_config.TextColumn(width=100),
     "year": st.column_config.NumberColumn(width=60, format="%d"),
