@@ -38,6 +38,7 @@ from musicsim.progress import no_progress
 from tests.browser import actions
 from tests.browser.chromium import FLAGS, find
 from tests.browser.serving import serve
+from tests.extensions.two_ears.people import train_two
 
 DOCS = ROOT / "docs"
 MUSIC_FOLDER = Path(tempfile.gettempdir()) / "Music"
@@ -303,6 +304,16 @@ def take_compare(page: Page, songs: Sequence[Song]) -> None:
                 library.judgments.forget_listener(name)
 
 
+def take_two_ears(page: Page, songs: Sequence[Song]) -> None:
+    """Show the blind question for two people who hear different parts of the sound, and their playlist for both."""
+    with Library.open(default_folder(), create=False) as library:
+        train_two(library, 200)
+    _open(page, "/train?section=ears")
+    page.get_by_role("button", name="Make a playlist for both").click()
+    page.get_by_test_id("song-row").first.wait_for()
+    _shoot(page, "two-ears")
+
+
 def take_listening_test(page: Page, songs: Sequence[Song]) -> None:
     """Make a listening test, let four people grade, and show a pair and the scores."""
     _open(page, "/research?section=tests")
@@ -467,6 +478,7 @@ DEMO = {
     "evaluate": take_evaluate,
     "continuation": take_continuation,
     "train": take_train,
+    "two-ears": take_two_ears,  # leaves two models in the library
 }
 REAL = {
     "tour": take_tour,

@@ -145,16 +145,15 @@ class TwoEars:
         return [float(disagreement.choice_probabilities(*pair)[0]) for pair in pairs]
 
     def describe(self) -> list[str]:
-        """Describe what the models and answers say, one sentence each."""
+        """Describe what the models and answers say: a sentence for each person, and one for both."""
         lines = []
         for ear, other in zip(self.ears, reversed(self.people), strict=True):
-            lines.append(f"{ear.person}: the own model predicts {ear.accuracy.describe('held-out answer')}.")
-            if ear.crossed:
-                lines.append(f"{ear.person}: the model of {other} predicts {ear.crossed.describe('answer')}.")
+            line = f"{ear.person}'s answers: {ear.person}'s model predicts {ear.accuracy.describe('held-out answer')}"
+            lines.append(line + (f", {other}'s model {ear.crossed.describe('answer')}." if ear.crossed else "."))
         n = len(self.find_dividing())
         found = f"{n:,} of {len(self.triples.triples_):,} random triples of songs are predicted to divide you."
         return [*lines, {
             True: f"Your tastes differ: {found}",
             False: "These answers do not show that your tastes differ, so no triple is predicted to divide you.",
-            None: f"No answers of either of you are here, so errors of the models may look like differences. {found}",
+            None: f"The library has no answers by either of you, so model errors may look like differences. {found}",
         }[self.is_difference_shown]]  # fmt: skip

@@ -49,7 +49,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         chosen = [_choose(label, key, names) for label, key in (("Your model", _MINE), ("Friend's model", _FRIEND))]
     with show_errors():
         two = _pair(snapshot.library.folder, snapshot.revision, *chosen)
-        st.markdown(plain(" ".join(two.describe())))
+        st.markdown("\n".join(f"- {plain(line)}" for line in two.describe()))
         _ask(two)
         _show_results(two)
         _make_list(two)
@@ -111,9 +111,10 @@ def _show_results(two: TwoEars) -> None:
 
 
 def _answer(two: TwoEars, choice: int | None) -> None:
-    _, question = _QUESTION.get() or (None, None)
-    if question is not None:
-        questions.record(two, two.library, question, two.ears[_PERSON.get()], choice)
+    ear = two.ears[_PERSON.get()]
+    key, question = _QUESTION.get() or (None, None)
+    if question is not None and key == (two.model_ids, ear.model_id):  # not before the new person's question is shown
+        questions.record(two, two.library, question, ear, choice)
         _QUESTION.set(None)
 
 

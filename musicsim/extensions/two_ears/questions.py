@@ -108,8 +108,8 @@ def describe(two: TwoEars, results: Results) -> list[str]:
         own, other = (results.predicted[ear.model_id, one.model_id] for one in sorted(two.ears, key=lambda e: e != ear))
         others_name = next(one.person for one in two.ears if one != ear)
         lines.append(
-            f"{ear.person}: the own model predicted {own.describe('answer')}, and that of {others_name} predicted "
-            f"{other.share:.0%}."
+            f"{ear.person}'s blind answers: {ear.person}'s model predicted {own.describe('answer')}, {others_name}'s "
+            f"model {other.share:.0%}."
         )
     return lines
 
