@@ -65,6 +65,7 @@ def test_constant_ranker_gets_worst_score():
     ("arguments", "message"),
     [
         (([1.0], [1, 2], [1]), "scores has shape"),
+        ((1.0, 1, [1]), r"scores has shape \(\)"),
         (([np.nan, 1.0], [1, 2], [2]), "scores: row 0 is not finite"),
         (([1.0, 1.0], [1, -2], [2]), "the label of row 1"),
         (([1.0, 1.0], [1, 2], [3]), "group sums to 3, but there are 2 rows"),

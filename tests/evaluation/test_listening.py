@@ -30,6 +30,11 @@ def test_alpha_for_full_agreement_and_constant_ratings():
     assert np.isnan(krippendorff_alpha([[2, _], [_, 1]], "ordinal").alpha)
 
 
+def test_unit_of_ratings_does_not_change_alpha():
+    found = [krippendorff_alpha(PUBLISHED * unit, "interval", n_resamples=0).alpha for unit in (1.0, 1e-3)]
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
+
+
 def test_alpha_of_random_ratings_is_near_zero(rng):
     found = krippendorff_alpha(rng.integers(3, size=(6, 400)), "ordinal", random_state=0)
     assert found.low < 0 < found.high
@@ -89,7 +94,7 @@ def test_identical_models_do_not_differ():
 
 
 def test_rejects_incomparable_scores():
-    for wrong in ([[1, 2]], [[1], [2]], [[1, np.nan], [1, 2]]):
+    for wrong in ([[1, 2]], [[1], [2]], [1, 2], np.ones((2, 2, 2)), [[1, np.nan], [1, 2]]):
         with pytest.raises(ValueError, match="scores"):
             compare_ranks(wrong)
 
@@ -97,6 +102,7 @@ def test_rejects_incomparable_scores():
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 9, 30])
 def test_orders_balance_position_and_predecessor(n):
     square = williams_square(n)
+    assert len(square) == (2 * n if n % 2 and n > 1 else n)
     assert (np.sort(square, axis=1) == np.arange(n)).all()
     assert (np.sort(square[:n], axis=0) == np.arange(n)[:, None]).all(), "the first rows are a Latin square"
     after = np.zeros((n, n), dtype=int)
