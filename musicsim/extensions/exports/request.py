@@ -36,7 +36,7 @@ EXPORTS = {
     "passages": ExportKind(
         "Passages",
         "The most typical 30 seconds of each song. With --like, the passages that a song shares with its neighbors; "
-        ".zip contains one Audacity label track per song.",
+        ".zip contains each song's label track for Audacity and regions for Sonic Visualiser.",
         (*TABLES, ARCHIVE),
     ),
     "plays": ExportKind("Plays", "Play counts per listener and song."),

@@ -201,7 +201,8 @@ def _tags(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tab
 
 
 def _passages(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Table:
-    rows = passages_of(snapshot, request.like, request.k, progress)
+    passages = passages_of(snapshot, request.like, request.k, progress)
+    rows = ((p.song_id, p.start_s, p.end_s, p.label) for p in passages)
     columns = (*_SONG, Column("start_s", "f4"), Column("end_s", "f4"), Column("label", TEXT))
     return Table(columns, _add_songs(snapshot, split_into_blocks(rows, _MAX_ROWS), 0))
 
