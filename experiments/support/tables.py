@@ -439,12 +439,29 @@ def _real_music(rows: list[Row]) -> Lines:
 
 @_table("real_music: peers", "real_music")
 def _real_peers(rows: list[Row]) -> Lines:
+    yield from _scores([row for row in rows if row["part"] == "peers" and "P@1" in row])
+
+
+@_table("ear")
+def _ear(rows: list[Row]) -> Lines:
+    yield from _scores([row for row in rows if row["part"] == "quality"])
+
+
+@_table("ear: cost", "ear")
+def _ear_cost(rows: list[Row]) -> Lines:
+    yield "", "CPU seconds per minute of music", "time of the ear relative to the analysis"
+    for row in rows:
+        if row["part"] == "cost":
+            yield row["what"], _plain(row["CPU s per minute"], 2), _share(row["cost of the ear / analysis"])
+
+
+def _scores(rows: list[Row]) -> Lines:
+    """Yield the scores of rankings with their intervals, and the leads over Sound."""
     measures = {"P@1": "P@1", "P@5": "P@5", "package": "same package at rank 1", "within": "within"}
     yield "set", "", *measures.values(), "skewness", "lead in P@1 over Sound", "lead in P@5 over Sound"
-    peers = [row for row in rows if row["part"] == "peers" and "P@1" in row]
-    if not peers:
+    if not rows:
         yield "not measured yet", *[""] * (len(measures) + 4)
-    for row in peers:
+    for row in rows:
         cells = (_with_interval(_share(row[m], 3), row.get(f"{m} interval")) for m in measures)
         leads = (_pointed(row.get(f"lead {m}", "")) for m in ("P@1", "P@5"))
         yield row["set"].removeprefix("set "), row["what"], *cells, _share(row["skew"]), *leads
