@@ -8,7 +8,7 @@ import soundfile
 from playwright.sync_api import expect
 
 from musicsim.explorer.refresh.refresh import refresh
-from tests.browser.actions import APP, IDLE, choose, rows, visit
+from tests.browser.actions import APP, IDLE, choose, rerun, rows, visit
 from tests.browser.serving import serve
 from tests.extensions.mixtape.loops import LEFT, RATE, loop
 from tests.sounds import open_library
@@ -35,8 +35,8 @@ def test_mix_fades_on_beat_and_has_cue_sheet(page, address, tmp_path):
     page.get_by_text("Mix: the playlist as one audio file").click()
     page.locator(".st-key-playlist_mix_whole").get_by_text("Whole songs").click()
     choose(page, "Fade on the beat", "16 beats")
-    choose(page, "Format", "flac")
-    page.wait_for_selector(IDLE)
+    with rerun(page):
+        choose(page, "Format", "flac")
     page.get_by_role("button", name="Make the mix").click()
     expect(page.get_by_role("button", name="Play the mix")).to_be_visible()
     table = page.get_by_test_id("stTable").last
