@@ -9,7 +9,6 @@ The usual playlist is an hour long. In the demo, whose songs are short, it has 1
 
 import re
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.app import FLAGS, PAGES, chromium, served
+from benchmarks.support.app import FLAGS, PAGES, chromium, serve_app
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.library import Library
 
@@ -90,23 +89,20 @@ _GOALS: dict[str, Callable[[_User, str], None]] = {
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     rows: list[Row] = []
+    expect.set_options(timeout=1000 * _PATIENCE_S)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(
             executable_path=chromium(), args=[*FLAGS, "--autoplay-policy=no-user-gesture-required"]
         )
-        with Library.open(settings.library) if settings.library else demo_library(settings.seed, progress) as library:
+        named = settings.library
+        with Library.open(named, create=False) if named else demo_library(settings.seed, progress) as library:
             songs = library.songs()
             original = library.folder
         copy = Path(shutil.copytree(original, Path(folder) / "library"))
-        command = [
-            sys.executable, "-m", "streamlit", "run", str(_APP), "--server.port={port}", "--server.headless=true",
-            "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost",
-        ]  # fmt: skip
-        with served(command, _APP.parent, MUSICSIM_LIBRARY=str(copy)) as (address, _):
+        with serve_app(_APP, copy) as (address, _):
             for goal, reach in _GOALS.items():
                 page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
                 page.set_default_timeout(1000 * _PATIENCE_S)
-                expect.set_options(timeout=1000 * _PATIENCE_S)
                 page.goto(address)
                 page.get_by_role("combobox", name="Search").wait_for()
                 user = _User(page)

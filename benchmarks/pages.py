@@ -15,16 +15,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
 
-import psutil
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from benchmarks.large_library import write_library
-from benchmarks.support.app import FLAGS, PAGES, chromium, served
+from benchmarks.support.app import FLAGS, PAGES, chromium, serve_app
 from benchmarks.support.memory import family_memory
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -59,16 +58,6 @@ _RESTS = """([still, patience]) => new Promise((resolve) => {
         if (ended && now - last >= still) finish(performance.timeOrigin + last);
     }, 20);
 })"""
-
-
-def _served(script: str, library: Path | None = None) -> AbstractContextManager[tuple[str, psutil.Process]]:
-    """Serve a Streamlit app; yield its address and its process."""
-    command = [
-        sys.executable, "-m", "streamlit", "run", script, "--server.port={port}", "--server.headless=true",
-        "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost",
-    ]  # fmt: skip
-    environment = {"MUSICSIM_LIBRARY": str(library)} if library else {}
-    return served(command, Path(script).parent, **environment)
 
 
 @contextmanager
@@ -229,7 +218,7 @@ _HAS_MATCHES = """() => [...document.querySelectorAll("[role=option]")].some((li
 
 def _hello(browser: Browser) -> float | None:
     script = subprocess.run([sys.executable, "-c", _HELLO], capture_output=True, text=True, check=True).stdout.strip()
-    with _served(script) as (address, _):
+    with serve_app(script) as (address, _):
 
         def load() -> float | None:
             with _page(browser) as page:
@@ -269,7 +258,7 @@ def _measured(browser: Browser, folder: Path, n_songs: int, progress: Progress) 
         rows.append({"songs": n_songs, "page": "all", "what": f"server memory {when}", "mb": mb})
         progress(f"{n_songs:,} songs: server memory {when} {mb:.0f} MB")
 
-    with _served(str(_APP), folder) as (address, server):
+    with serve_app(_APP, folder) as (address, server):
         for name in names:
             enter(name, "first load, server cold", [_first_load(browser, address, name)])
         enter_memory("when every page was seen once")

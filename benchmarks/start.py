@@ -18,13 +18,12 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.libraries import demo_library, read_only
-from benchmarks.support.app import served
+from benchmarks.support.app import SILENT, served
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 
 _REPEATS, _FULL_REPEATS = 5, 15
 _PYTHON, _HELLO = "python -c pass", "streamlit hello"
 _MAX_S = {"musicsim --help": 0.25, "musicsim info": 0.5, "musicsim similar ID": 1.5, "musicsim app": 1.0}
-_SILENT = ["--server.headless=true", "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost"]
 
 
 def _ended(*arguments: str) -> float:
@@ -49,7 +48,7 @@ def _starts(folder: Path, song_id: int) -> dict[str, Callable[[], float]]:
         "musicsim --help": partial(_ended, "-m", "musicsim", "--help"),
         "musicsim info": partial(_ended, "-m", "musicsim", "info", here),
         "musicsim similar ID": partial(_ended, "-m", "musicsim", "similar", str(song_id), here),
-        _HELLO: partial(_up, "streamlit", "hello", "--server.port={port}", *_SILENT),
+        _HELLO: partial(_up, "streamlit", "hello", "--server.port={port}", *SILENT),
         "musicsim app": partial(_up, "musicsim", "app", "--no-browser", "--port={port}", here),
     }
 

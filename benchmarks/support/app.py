@@ -4,21 +4,24 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO
 
 import psutil
 
-__all__ = ["FLAGS", "PAGES", "chromium", "served"]
+__all__ = ["FLAGS", "PAGES", "SILENT", "chromium", "serve_app", "served"]
 
 PAGES = {
     "listen": "Listen", "playlist": "Playlist", "train": "Train", "library": "Library", "research": "Research",
 }  # fmt: skip
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+SILENT = ["--server.headless=true", "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost"]
+"""Options of Streamlit that open no browser and send no statistics."""
 _PATIENCE_S = 120
 
 
@@ -64,6 +67,13 @@ def served(
             server.wait(timeout=20)
         except subprocess.TimeoutExpired:
             server.kill()
+
+
+def serve_app(script: str | Path, library: Path | None = None) -> AbstractContextManager[tuple[str, psutil.Process]]:
+    """Serve a Streamlit app, with this library; yield its address and its process."""
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port={port}", *SILENT]
+    environment = {"MUSICSIM_LIBRARY": str(library)} if library else {}
+    return served(command, Path(script).parent, **environment)
 
 
 def chromium() -> str | None:

@@ -32,14 +32,21 @@ _is_drawing, _may_end, _has_ended, _has_read = (threading.Event() for _ in range
 @st.fragment
 def draw() -> None:
     """Draw the page; its second run waits before the last element."""
+    is_second = _begin(FIRST)
+    st.write(LAST)
+    if is_second:
+        _has_ended.set()
+
+
+def _begin(text: str) -> bool:
+    """Write the first element; in the second run, wait until it may end, and return True."""
     _runs.append("run")
-    st.write(FIRST)
-    if len(_runs) == 2:
+    st.write(text)
+    is_second = len(_runs) == 2
+    if is_second:
         _is_drawing.set()
         _may_end.wait(PATIENCE_S)
-    st.write(LAST)
-    if len(_runs) == 2:
-        _has_ended.set()
+    return is_second
 
 
 def draw_pages() -> None:
@@ -48,11 +55,7 @@ def draw_pages() -> None:
 
 
 def _draw_old() -> None:
-    _runs.append("run")
-    st.write(OLD)
-    if len(_runs) == 2:
-        _is_drawing.set()
-        _may_end.wait(PATIENCE_S)
+    if _begin(OLD):
         st.rerun()
 
 
@@ -73,14 +76,10 @@ class _OnHeartbeat:
             sent = BackMsg.FromString(message.get("bytes") or b"")
             _requested.append(sent.rerun_script.page_script_hash)
             if sent.app_heartbeat:
+                (_has_read if _may_end.is_set() else _may_end).set()
                 if self._is_busy:
-                    _may_end.set()
                     _has_ended.wait(PATIENCE_S)
                     time.sleep(BUSY_S)
-                elif not _may_end.is_set():
-                    _may_end.set()
-                else:
-                    _has_read.set()
             return message
 
         await self._app(scope, receive_and_note if scope["type"] == "websocket" else receive, send)
