@@ -4,19 +4,21 @@ Chromium opens each page of the app in a new context (*first load*) and from ano
 of *Search*, types into the song finder, generates a playlist and drags the map. A page is at rest when its script has
 ended, no progress bar is shown and its map is drawn. Nothing may have changed on it for a quarter of a second, which is
 not counted. Streamlit's own hello page in the same run is the minimum cost of a page. Libraries are generated
-(:mod:`benchmarks.large_library`). WebGL runs in software.
+(:mod:`benchmarks.large_library`), and their songs are silent. WebGL runs in software.
 
 Every wait ends after two minutes. A page that is not at rest by then does not get a value, and the run continues.
 """
 
+import io
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import wave
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 
@@ -60,11 +62,27 @@ _RESTS = """([still, patience]) => new Promise((resolve) => {
 })"""
 
 
+@cache
+def _silence() -> bytes:
+    """Return four minutes of silence as a WAV file."""
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(1)
+        sound.setframerate(8000)
+        sound.writeframes(bytes([128]) * 8000 * 240)
+    return file.getvalue()
+
+
 @contextmanager
 def _page(browser: Browser) -> Iterator[Page]:
     """Open a page in a new context, with an empty cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(1000 * _PATIENCE_S)
+    # without sound, the player would look for the next song after each click
+    context.route(
+        re.compile("/songs/[0-9]+/audio"), lambda route: route.fulfill(body=_silence(), content_type="audio/wav")
+    )
     try:
         yield context.new_page()
     finally:
@@ -131,20 +149,21 @@ def _switches(browser: Browser, address: str, names: list[str], progress: Progre
 
 
 def _click_an_answer(browser: Browser, address: str) -> list[float | None]:
-    """Click *Similar* on the first result, and wait for the list of the other song."""
+    """Click *Similar* on a result, each time on the next one, and wait for the list of the other song."""
     seconds = []
     with _page(browser) as page:
         page.goto(f"{address}/?song=1")
         rows = page.get_by_test_id("song-row")
         rows.first.wait_for()
         _rest(page)
-        for _ in range(_REPEATS + 1):
-            song = rows.first.get_attribute("data-song-id")
-            menu = rows.first.get_by_role("button", name=re.compile("^Actions for"))
+        for n in range(_REPEATS + 1):
+            shown = page.evaluate(_SONGS)
+            row = rows.nth(n)
+            menu = row.get_by_role("button", name=re.compile("^Actions for"))
             if menu.is_visible():
                 menu.click()
-            more = rows.first.get_by_role("button", name=re.compile("^Similar songs"))
-            seconds.append(_until(page, more.click, _IS_OTHER_SONG, song))
+            more = row.get_by_role("button", name=re.compile("^Similar songs"))
+            seconds.append(_until(page, more.click, _ARE_OTHER_SONGS, shown))
     return seconds[1:]
 
 
@@ -171,10 +190,8 @@ def _draw_a_playlist(browser: Browser, address: str) -> list[float | None]:
         button = page.get_by_role("button", name="Generate")
         button.wait_for()
         _rest(page)
-        rows = page.get_by_test_id("song-row")
         for _ in range(_REPEATS + 1):
-            song = rows.first.get_attribute("data-song-id") if rows.count() else None
-            seconds.append(_until(page, button.click, _IS_OTHER_SONG, song))
+            seconds.append(_until(page, button.click, _ARE_OTHER_SONGS, page.evaluate(_SONGS)))
     return seconds[1:]
 
 
@@ -211,8 +228,9 @@ _MOVED = """(root, n) => new Promise((resolve) => {
 _FIND_ALL = """const found = [...document.querySelectorAll(wanted)];
     for (const host of document.querySelectorAll("*"))
         if (host.shadowRoot) found.push(...host.shadowRoot.querySelectorAll(wanted));"""
-_IS_OTHER_SONG = f"""(song) => {{ const wanted = "[data-testid=song-row]"; {_FIND_ALL}
-    return found.length > 0 && found[0].dataset.songId !== song; }}"""
+_SONGS = f"""() => {{ const wanted = "[data-testid=song-row]"; {_FIND_ALL}
+    return found.map((row) => row.dataset.songId).join(" "); }}"""
+_ARE_OTHER_SONGS = f"""(shown) => {{ const songs = ({_SONGS})(); return songs !== "" && songs !== shown; }}"""
 _HAS_MATCHES = """() => [...document.querySelectorAll("[role=option]")].some((line) => line.checkVisibility())"""
 
 

@@ -13,18 +13,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from musicsim._arrays import BoolArray, Float64Array, IntpArray
+from musicsim._arrays import BoolArray, Float64Array, IntegerArray, IntpArray
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist.edges import describe_edge
 from musicsim.playlist.hypergraph import UNIFORM, Hypergraph, is_missing
 
 
-def group_codes(argument: str, groups: Sequence[Hashable] | None, n_songs: int) -> IntpArray | None:
-    """Number the groups; None, blank and nan become -1, which means no group."""
+def group_codes(argument: str, groups: Sequence[Hashable] | IntegerArray | None, n_songs: int) -> IntpArray | None:
+    """Number the groups; None, blank, nan and negative numbers of an array become -1, which means no group."""
     if groups is None:
         return None
     if len(groups) != n_songs:
         raise ValueError(f"{argument} has {len(groups)} entries for {n_songs} songs: pass one per song")
+    if isinstance(groups, np.ndarray) and groups.dtype.kind == "i":
+        return np.maximum(groups, -1).astype(np.intp)
     code: dict[Hashable, int] = {}
     codes = [-1 if is_missing(group) else code.setdefault(group, len(code)) for group in groups]
     return np.array(codes, dtype=np.intp)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from musicsim._arrays import Float64Array, IntpArray
+from musicsim._arrays import Float64Array, IntegerArray, IntpArray
 from musicsim._checks import check_whole
 from musicsim.playlist._ascent import Floor, maximize
 from musicsim.playlist._bridge import Bridge, Weighing
@@ -318,9 +318,9 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         prefix: Sequence[int] = (),
         fixed: Mapping[int, int] | None = None,
         exclude: Iterable[int] = (),
-        groups: Sequence[Hashable] | None = None,
+        groups: Sequence[Hashable] | IntegerArray | None = None,
         spacing: int = 0,
-        works: Sequence[Hashable] | None = None,
+        works: Sequence[Hashable] | IntegerArray | None = None,
         weigh: npt.ArrayLike | Weighing | None = None,
         steer: Steering | None = None,
         within: Callable[[int], IntpArray] | None = None,
@@ -340,12 +340,14 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         fixed : mapping from position (0 is the first) to song, or None
             Songs at fixed positions: an end, waypoints, songs to keep. The walk is conditioned on passing through them.
         exclude : iterable of int; songs that are never drawn
-        groups : sequence of shape (n_songs,), or None; labels such as artists; None, "" and nan mean no group
+        groups : sequence of shape (n_songs,), or None
+            Labels such as artists. None, "", nan and negative numbers of an integer array mean no group.
         spacing : int >= 0
             A song is not drawn if its group occurs among the `spacing` previous songs, or among fixed songs that are up
             to `spacing` positions later.
         works : sequence of shape (n_songs,), or None
-            Labels, such as the work that a song is a version of. A playlist never has two songs with the same label.
+            Labels as in `groups`, such as the work that a song is a version of. A playlist never has two songs with
+            the same label.
         weigh : array of shape (n_songs,), a callable from a position to such an array or None, or None
             Weights of songs, finite and not negative; the probability of a step is multiplied by the song's weight.
         steer : callable (position, previous song, probabilities of the next song) -> array like `weigh` or None

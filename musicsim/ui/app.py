@@ -22,6 +22,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from musicsim import __version__, logs
 from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
 from musicsim.api.streams import Dialect
+from musicsim.blas import one_blas_thread
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.hooks import load_hooks
@@ -85,6 +86,8 @@ def uploads_of(session: str) -> tuple[int, int]:
 @asynccontextmanager
 async def _lifespan(_app: st.App) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
+        # After a product, idle BLAS threads wait actively. With two cores, they doubled the time until a list was shown.
+        stack.enter_context(one_blas_thread())
         for enter in [] if is_public() else load_hooks("lifespan"):
             await stack.enter_async_context(enter())
         yield

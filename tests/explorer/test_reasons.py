@@ -204,9 +204,9 @@ def test_shared_playlists_come_last(anonymous, n_lists, words):
 def test_playlists_are_not_counted_if_there_are_many(anonymous, monkeypatch):
     ids = [song.id for song in anonymous.songs()[:2]]
     anonymous.add_playlists([(f"list {n}", None, ids) for n in range(4)], source="test")
-    assert anonymous.saved_playlists.count_shared(ids[0], ids[1:]) == {ids[1]: 4}
+    assert anonymous.saved_playlists.count_shared([tuple(ids)]) == {tuple(ids): 4}
     monkeypatch.setattr("musicsim.library.stores.playlists._MAX_SEARCHED", 3)
-    assert anonymous.saved_playlists.count_shared(ids[0], ids[1:]) == {}
+    assert anonymous.saved_playlists.count_shared([tuple(ids)]) == {}
 
 
 def test_property_of_all_songs_comes_last(tiny_library):

@@ -6,7 +6,7 @@ A library with too few playlists to learn from uses *paced* steps: the distance 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -254,13 +254,23 @@ def temperature_of(surprise: float) -> float:
     return float(_MAX_TEMPERATURE ** (2.0 * surprise - 1.0))
 
 
-def works_of(snapshot: Snapshot, rows: Int64Array | None = None) -> list[tuple[str, str] | None]:
-    """Return a key per row that all versions of a song share: plain artist and title; None without an artist."""
-    artists, names = snapshot.columns.artist.texts(rows), snapshot.names_at(rows)
-    return [
-        (plain_artist(artist), plain_title(title)[0]) if artist else None
-        for artist, (title, _) in zip(artists, names, strict=True)
-    ]
+def works_of(snapshot: Snapshot, rows: Int64Array) -> IntpArray:
+    """Return a number per row that all versions of a song share, (n_rows,); -1 for rows without another version.
+
+    Versions have the same plain artist and title. Takes 20 µs per row whose artist has other rows.
+    """
+    artist = snapshot.columns.artist
+    codes, code_of_row = np.unique(artist.codes[rows], return_inverse=True)
+    plain = [plain_artist(artist.names[code]) if code >= 0 else "" for code in codes.tolist()]
+    names = np.unique(plain, return_inverse=True)[1][code_of_row]
+    is_known = np.array([bool(name) for name in plain], np.bool_)[code_of_row]
+    may_match = np.flatnonzero(is_known & (np.bincount(names)[names] > 1))
+    numbers: dict[tuple[int, str], int] = {}
+    works = np.full(len(rows), -1, dtype=np.intp)
+    titles = (plain_title(title)[0] for title, _ in snapshot.names_at(rows[may_match]))
+    for place, key in zip(may_match.tolist(), zip(names[may_match].tolist(), titles, strict=True), strict=True):
+        works[place] = numbers.setdefault(key, len(numbers))
+    return works
 
 
 def is_sampled(n_songs: int) -> bool:
@@ -287,7 +297,7 @@ class Pool:
     model: playlist.PlaylistModel  # the walk restricted to these songs
     X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks  # used only if `is_paced`
-    works: Sequence[Hashable] | None  # from :func:`works_of`; None if versions of a song may occur together
+    works: IntpArray | None  # from :func:`works_of`; None if versions of a song may occur together
     weights: Float64Array | None  # (n,): song weights that apply at every position
     is_paced: bool  # whether ranks by sound distance determine the step size
     uses_sound: bool = True  # False to ignore the path between stops, and rising values
@@ -325,7 +335,7 @@ class Pool:
                 length,
                 fixed=fixed,
                 exclude=excluded,
-                groups=groups.tolist(),
+                groups=groups,
                 spacing=spacing,
                 works=self.works,
                 weigh=weigh,
@@ -427,9 +437,7 @@ def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, ga
     free = pool.allowed.copy()
     free[numbers] = False
     if pool.works is not None:
-        works = pool.works
-        used = {works[number] for number in numbers} - {None}
-        free[[i for i in np.flatnonzero(free).tolist() if works[i] in used]] = False
+        free &= (pool.works < 0) | ~np.isin(pool.works, pool.works[numbers])
     fixed = {pool.number(i) for i in (*pool.request.stops, *pool.request.keep.values())}
     best: Exchange | None = None
     best_gap = abs(gap_s)

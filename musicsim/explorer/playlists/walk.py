@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from musicsim import playlist
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, ClusterNames, build_hypergraph, default_weights
@@ -192,8 +192,8 @@ class Walk:
         return SoundRanks(X)
 
     @cached_property
-    def _works(self) -> list[tuple[str, str] | None]:
-        return works_of(self.snapshot)
+    def _works(self) -> IntpArray:
+        return works_of(self.snapshot, np.arange(self.snapshot.n_indexed))
 
     @cached_property
     def _plays(self) -> Float64Array:
@@ -231,7 +231,7 @@ class Walk:
         model = self._model(request.dialect, request.not_because)
         allowed = find_allowed_rows(self.snapshot, request)
         required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
-        n_left = len(np.union1d(np.flatnonzero(allowed), required))
+        n_left = int(np.count_nonzero(allowed)) + sum(not allowed[row] for row in set(required))
         pool = self._pool(request, model, allowed, required, random_state, effects=effects)
         if request.minutes is None:
             generated, notes = pool.generate(request.length, n_left, random_state)
@@ -239,10 +239,9 @@ class Walk:
             generated, notes = _generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
-        found = self._effects(steps, pool.rows)
         edges = tuple(
-            replace(self._edge(step, pool.X, previous, song), effect=effect) if step else None
-            for step, effect, previous, song in zip(steps, found, [None, *songs], songs, strict=False)
+            replace(edge, effect=effect) if edge else None
+            for edge, effect in zip(self._edges(steps, pool.X, songs), self._effects(steps, pool.rows), strict=True)
         )
         return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
@@ -293,9 +292,13 @@ class Walk:
         model, known = self._model(dialect), known or {}
         rows = [self.snapshot.row_of(i) for i in song_ids]
         songs = self.snapshot.songs_at(rows)
-        edges: list[Edge | None] = [None] * min(1, len(rows))
-        for places, pair, two in zip(pairwise(rows), pairwise(song_ids), pairwise(songs), strict=True):
-            edges.append(known.get(pair) or self._edge(model.explain(*places), self.snapshot.X, *two))
+        pairs = list(pairwise(song_ids))
+        steps = [
+            None if pair in known else model.explain(*two) for pair, two in zip(pairs, pairwise(rows), strict=True)
+        ]
+        opening: list[playlist.Transition | None] = [None] * min(1, len(rows))
+        edges = self._edges([*opening, *steps], self.snapshot.X, songs)
+        edges[1:] = [known.get(pair, edge) for pair, edge in zip(pairs, edges[1:], strict=True)]
         return GeneratedPlaylist(tuple(songs), tuple(edges))
 
     def describe(self, name: str) -> str:
@@ -312,8 +315,22 @@ class Walk:
         ((title, by),) = self.snapshot.names_at([int(value.partition(" ")[0])])
         return f"“{title}” by {by}" if by else f"“{title}”"
 
-    def _edge(self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song) -> Edge:
-        """Describe a step between songs of X; a paced random jump to a near song counts as similar in sound."""
+    def _edges(
+        self, steps: Sequence[playlist.Transition | None], X: FloatingArray, songs: Sequence[Song]
+    ) -> list[Edge | None]:
+        """Describe the step to each song, which are songs of X; None for songs without a step."""
+        self.snapshot.tags_of(song.id for song in songs)  # one query instead of one per step
+        n_shared = self.snapshot.library.saved_playlists.count_shared(list(pairwise(song.id for song in songs)))
+        edges: list[Edge | None] = []
+        for step, previous, song in zip(steps, [None, *songs], songs, strict=False):
+            n = 0 if previous is None else n_shared.get((previous.id, song.id), 0)
+            edges.append(None if step is None else self._edge(step, X, previous, song, n))
+        return edges
+
+    def _edge(
+        self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song, n_shared: int
+    ) -> Edge:
+        """Describe a step; a paced random jump to a near song counts as similar in sound."""
         if not step.name:
             return Edge(step.reason, step.probability, step.reason)
         if previous is None:
@@ -322,17 +339,19 @@ class Walk:
         if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
             is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
         label = _label_sound(describe_sound(self.snapshot, previous, song)) if is_sound else self._describe(step.name)
-        reason = self._reason(step.name, previous, song) if self._uses_sound else label
+        reason = self._reason(step.name, previous, song, n_shared) if self._uses_sound else label
         return Edge(reason, step.probability, label, step.name)
 
-    def _reason(self, name: str, previous: Song, song: Song) -> str:
+    def _reason(self, name: str, previous: Song, song: Song, n_shared: int) -> str:
         """Return facts about two songs, first those of the edge that can be heard; "" if none is known."""
         parts: dict[str, list[str]] = defaultdict(list)
         for family, value in playlist.name_parts(name):
             (kind,) = playlist.edge_families([f"{family}:{value}"])[0]
             parts[kind].append(value if kind == "tag" else self._describe_part(family, value))
         tags, first = parts["tag"], ["same album"] * len(parts["album"]) + parts["lyrics"]
-        reason = describe_step(self.snapshot, previous, song, tags=tags, first=first, also=parts["playlist"])
+        reason = describe_step(
+            self.snapshot, previous, song, tags=tags, first=first, also=parts["playlist"], n_shared=n_shared
+        )
         if not reason and tags:  # they fit one of the songs poorly
             return f"{IN_COMMON}{', '.join(tags)}"
         return reason or next(iter(parts["company"] + parts["listeners"]), "")

@@ -57,7 +57,10 @@ def describe_pairs(
     """
     facts = _find_facts(snapshot, song, others, features)
     if song is not None:
-        _add_playlists(snapshot, song, others, facts)
+        pairs = [(song.id, other.id) for other in others]
+        shared_lists = snapshot.library.saved_playlists.count_shared(pairs)
+        for pair, each in zip(pairs, facts, strict=True):
+            _add_playlists(each, shared_lists.get(pair, 0))
     strong = [set(each.strong) for each in facts]
     shared = set.intersection(*strong) if len(facts) > _N_REASONS else set()
     return [_join(_choose(each, shared)) for each in facts]
@@ -71,14 +74,16 @@ def describe_step(
     tags: Collection[str] = (),
     first: Iterable[str] = (),
     also: Iterable[str] = (),
+    n_shared: int = 0,
 ) -> str:
     """Return a reason why a song follows another, "" if none is known.
 
     The `tags` are preferred to other tags that both songs have. The reason begins with the facts in `first`. The facts
-    in `also` cannot be heard, so they fill the reason only if there are too few other facts.
+    in `also` cannot be heard, so they fill the reason only if there are too few other facts; so does `n_shared`, the
+    number of playlists with both songs.
     """
     (facts,) = _find_facts(snapshot, song, [other], preferred=tags)
-    _add_playlists(snapshot, song, [other], [facts])
+    _add_playlists(facts, n_shared)
     facts.labels = [*first, *facts.labels]
     facts.also += also
     return _join(_choose(facts))
@@ -196,13 +201,11 @@ def _name_nearest(shares: Mapping[str, float]) -> list[str]:
     return [f"closest in {name}"] if name and shares[name] <= _MAX_ALIKE else []
 
 
-def _add_playlists(snapshot: Snapshot, song: Song, others: Sequence[Song], facts: Sequence[_Facts]) -> None:
-    """Add that songs are in the same playlists, if they have too few other facts."""
-    pairs = [(other, each) for other, each in zip(others, facts, strict=True) if len(each.strong) < _N_REASONS]
-    counts = snapshot.library.saved_playlists.count_shared(song.id, [other.id for other, _ in pairs]) if pairs else {}
-    for other, each in pairs:
-        n_shared = counts.get(other.id, 0)
-        if n_shared >= _OFTEN:
-            each.also.append("often in the same playlists")
-        elif n_shared and not each.strong:
-            each.also.append("in the same playlist")
+def _add_playlists(facts: _Facts, n_shared: int) -> None:
+    """Add that two songs are in `n_shared` of the same playlists, if they have too few other facts."""
+    if len(facts.strong) >= _N_REASONS:
+        return
+    if n_shared >= _OFTEN:
+        facts.also.append("often in the same playlists")
+    elif n_shared and not facts.strong:
+        facts.also.append("in the same playlist")

@@ -38,6 +38,7 @@ _TAIL = re.compile(r"^(.*\S)\s+[-–—~]+\s+(.+?)\s*$")  # matches the last par
 _GUESTS = re.compile(r"\s+(?:feat|ft|featuring)\b\.?\s.*$")
 _ARTICLE = re.compile(r"^(?:the|an?)\s+(?=\S)")
 _AND = re.compile(r"[&+]")
+_NO_LETTER = re.compile(r"[^\w'’`]|_")  # characters that are not letters, digits or apostrophes
 _NO_APOSTROPHES = str.maketrans("", "", "'’`")
 _MAX_STEPS = 12
 
@@ -99,5 +100,4 @@ def _simplify(text: str) -> tuple[str, str, str]:
 
 
 def _plain_words(text: str) -> str:
-    text = _AND.sub(" and ", text)
-    return " ".join("".join(c if c.isalnum() or c in "'’`" else " " for c in text).translate(_NO_APOSTROPHES).split())
+    return " ".join(_NO_LETTER.sub(" ", _AND.sub(" and ", text)).translate(_NO_APOSTROPHES).split())

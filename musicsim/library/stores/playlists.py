@@ -1,8 +1,10 @@
 """A library's playlists: imported ones, and those saved by the listener."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -49,20 +51,21 @@ class PlaylistStore(Tables):
             rows = connection.execute(playlists).all()
         return [SavedPlaylist(*row[:4], tuple(ids.get(row.id, ())), row.created_at, row.details) for row in rows]
 
-    def count_shared(self, song_id: int, other_ids: Iterable[int]) -> dict[int, int]:
-        """Return the number of playlists that contain a song and each of the others; songs without any are left out.
+    def count_shared(self, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
+        """Return the number of playlists that contain both songs of each pair of ids; pairs without any are left out.
 
         Generated playlists do not count. In a library with very many playlists, the result is empty, because every
         call reads all of them.
         """
-        p, m, n = schema.playlists.c, schema.playlist_songs.alias("m").c, schema.playlist_songs.alias("n").c
-        if self._value(sa.select(p.id).offset(_MAX_SEARCHED).limit(1)) is not None:
+        p, m = schema.playlists.c, schema.playlist_songs.c
+        if not pairs or self._value(sa.select(p.id).offset(_MAX_SEARCHED).limit(1)) is not None:
             return {}
+        query = sa.select(m.song_id, m.playlist_id).join(schema.playlists, p.id == m.playlist_id)
         by_people = p.details["seed"].as_string().is_(None)
-        lists = sa.select(m.playlist_id).where(m.song_id == song_id, m.playlist_id == p.id, by_people)
-        count = sa.func.count(n.playlist_id.distinct()).label("n")
-        query = sa.select(n.song_id, count).where(n.playlist_id.in_(lists), n.song_id.in_(some_ids(other_ids)))
-        return {row.song_id: row.n for row in self._rows(query.group_by(n.song_id))}
+        lists = defaultdict[int, set[int]](set)
+        for row in self._rows(query.where(m.song_id.in_(some_ids(chain.from_iterable(pairs))), by_people)):
+            lists[row.song_id].add(row.playlist_id)
+        return {(one, other): n for one, other in pairs if (n := len(lists[one] & lists[other]))}
 
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists and return their number; those with the same source, name and category are replaced.
