@@ -3,6 +3,7 @@ from ._walk import Playlist as Playlist
 from ._walk import Steering as Steering
 from ._walk import Transition as Transition
 from ._walk import Trial as Trial
+from ._walk import Versions as Versions
 from .cooccurrence import cooccurrence_vectors as cooccurrence_vectors
 from .cooccurrence import group_vectors as group_vectors
 from .cooccurrence import nearest_by_direction as nearest_by_direction

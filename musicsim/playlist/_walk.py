@@ -32,12 +32,26 @@ def group_codes(argument: str, groups: Sequence[Hashable] | IntegerArray | None,
     return np.array(codes, dtype=np.intp)
 
 
+Versions = Callable[[int], IntpArray]
+"""Function of a song that returns all songs with the same label, including the song itself."""
+
+
+def find_versions(works: Sequence[Hashable] | IntegerArray | Versions | None, n_songs: int) -> Versions | None:
+    """Return a function that finds the songs with the same label."""
+    if callable(works):
+        return works
+    codes = group_codes("works", works, n_songs)
+    if codes is None:
+        return None
+    return lambda song: np.flatnonzero(codes == codes[song]) if codes[song] >= 0 else np.array([song])
+
+
 @dataclass(slots=True)
 class Restrictions:
     """Masks of the songs allowed at a position of a playlist, given the songs before it and the fixed songs.
 
     `fixed` maps positions to songs. Songs from one `group` are at least `spacing` + 1 positions apart. A playlist has
-    at most one song from each `work`. The masks take two bytes per song.
+    at most one of the versions of a song that `works` returns. The masks take two bytes per song.
     """
 
     n_songs: int
@@ -45,7 +59,7 @@ class Restrictions:
     exclude: Sequence[int] = ()
     group: IntpArray | None = None
     spacing: int = 0
-    work: IntpArray | None = None
+    works: "Versions | None" = None
     repeat: bool = False
     _never: BoolArray = field(init=False)
     _used: int = field(init=False, default=0)
@@ -61,8 +75,8 @@ class Restrictions:
 
     def _strike(self, song: int) -> None:
         self._unused[song] = False
-        if self.work is not None and self.work[song] >= 0:
-            self._unused[self.work == self.work[song]] = False
+        if self.works is not None:
+            self._unused[self.works(song)] = False
 
     def _find_unused(self, songs: Sequence[int]) -> BoolArray:
         """Return a mask of the songs still allowed at any position; between calls, `songs` may only grow."""

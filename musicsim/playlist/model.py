@@ -22,7 +22,16 @@ from musicsim._checks import check_whole
 from musicsim.playlist._ascent import Floor, maximize
 from musicsim.playlist._bridge import Bridge, Weighing
 from musicsim.playlist._likelihood import Likelihood, pair_matrix
-from musicsim.playlist._walk import Playlist, Restrictions, Steering, Transition, Walker, group_codes
+from musicsim.playlist._walk import (
+    Playlist,
+    Restrictions,
+    Steering,
+    Transition,
+    Versions,
+    Walker,
+    find_versions,
+    group_codes,
+)
 from musicsim.playlist.counts import Counts
 from musicsim.playlist.edges import describe_edge, edge_families
 from musicsim.playlist.hypergraph import Hypergraph
@@ -320,7 +329,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         exclude: Iterable[int] = (),
         groups: Sequence[Hashable] | IntegerArray | None = None,
         spacing: int = 0,
-        works: Sequence[Hashable] | IntegerArray | None = None,
+        works: Sequence[Hashable] | IntegerArray | Versions | None = None,
         weigh: npt.ArrayLike | Weighing | None = None,
         steer: Steering | None = None,
         within: Callable[[int], IntpArray] | None = None,
@@ -345,7 +354,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         spacing : int >= 0
             A song is not drawn if its group occurs among the `spacing` previous songs, or among fixed songs that are up
             to `spacing` positions later.
-        works : sequence of shape (n_songs,), or None
+        works : sequence of shape (n_songs,), a callable from a song to the songs with the same label, or None
             Labels as in `groups`, such as the work that a song is a version of. A playlist never has two songs with
             the same label.
         weigh : array of shape (n_songs,), a callable from a position to such an array or None, or None
@@ -400,7 +409,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             exclude=[self._check_song(song, "exclude") for song in exclude],
             group=group_codes("groups", groups, graph.n_songs),
             spacing=spacing,
-            work=group_codes("works", works, graph.n_songs),
+            works=find_versions(works, graph.n_songs),
             repeat=repeat,
         )
         pull = self._pull(temperature)

@@ -86,7 +86,7 @@ def uploads_of(session: str) -> tuple[int, int]:
 @asynccontextmanager
 async def _lifespan(_app: st.App) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
-        # After a product, idle BLAS threads wait actively. With two cores, they doubled the time until a list was shown.
+        # After each product, idle BLAS threads keep a core busy for a while; with two cores, pages became slower.
         stack.enter_context(one_blas_thread())
         for enter in [] if is_public() else load_hooks("lifespan"):
             await stack.enter_async_context(enter())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -254,23 +254,43 @@ def temperature_of(surprise: float) -> float:
     return float(_MAX_TEMPERATURE ** (2.0 * surprise - 1.0))
 
 
-def works_of(snapshot: Snapshot, rows: Int64Array) -> IntpArray:
-    """Return a number per row that all versions of a song share, (n_rows,); -1 for rows without another version.
+def works_of(snapshot: Snapshot, rows: Int64Array) -> list[tuple[str, str] | None]:
+    """Return a key per row that all versions of a song share: plain artist and title; None without an artist."""
+    artists, names = snapshot.columns.artist.texts(rows), snapshot.names_at(rows)
+    return [
+        (plain_artist(artist), plain_title(title)[0]) if artist else None
+        for artist, (title, _) in zip(artists, names, strict=True)
+    ]
 
-    Versions have the same plain artist and title. Takes 20 µs per row whose artist has other rows.
-    """
+
+def plain_artists(snapshot: Snapshot) -> IntpArray:
+    """Return a number per row that spellings of an artist share, (n_indexed,); -1 for rows without an artist."""
     artist = snapshot.columns.artist
-    codes, code_of_row = np.unique(artist.codes[rows], return_inverse=True)
-    plain = [plain_artist(artist.names[code]) if code >= 0 else "" for code in codes.tolist()]
-    names = np.unique(plain, return_inverse=True)[1][code_of_row]
-    is_known = np.array([bool(name) for name in plain], np.bool_)[code_of_row]
-    may_match = np.flatnonzero(is_known & (np.bincount(names)[names] > 1))
-    numbers: dict[tuple[int, str], int] = {}
-    works = np.full(len(rows), -1, dtype=np.intp)
-    titles = (plain_title(title)[0] for title, _ in snapshot.names_at(rows[may_match]))
-    for place, key in zip(may_match.tolist(), zip(names[may_match].tolist(), titles, strict=True), strict=True):
-        works[place] = numbers.setdefault(key, len(numbers))
-    return works
+    numbers: dict[str, int] = {}
+    of_name = [numbers.setdefault(plain_artist(name), len(numbers)) if name else -1 for name in artist.names]
+    return np.array([*of_name, -1], np.intp)[artist.codes]  # code -1 selects the last number
+
+
+def version_finder(snapshot: Snapshot, artists: IntpArray, rows: Int64Array) -> playlist.Versions:
+    """Return a function that finds the versions of a song, which have the same plain artist and title.
+
+    `artists` are those of the `rows`, from :func:`plain_artists`. Songs are positions in `rows`. The first call for an
+    artist takes 10 µs per song of the artist.
+    """
+
+    @cache
+    def titles_of(artist: int) -> tuple[IntpArray, list[str]]:
+        songs = np.flatnonzero(artists == artist)
+        return songs, [plain_title(title)[0] for title, _ in snapshot.names_at(rows[songs])]
+
+    def versions_of(song: int) -> IntpArray:
+        if artists[song] < 0:
+            return np.array([song], np.intp)
+        songs, titles = titles_of(int(artists[song]))
+        own = titles[int(np.searchsorted(songs, song))]
+        return songs[[title == own for title in titles]]
+
+    return versions_of
 
 
 def is_sampled(n_songs: int) -> bool:
@@ -297,7 +317,7 @@ class Pool:
     model: playlist.PlaylistModel  # the walk restricted to these songs
     X: Float32Array  # (n, n_dimensions)
     ranks: SoundRanks  # used only if `is_paced`
-    works: IntpArray | None  # from :func:`works_of`; None if versions of a song may occur together
+    versions: playlist.Versions | None  # from :func:`version_finder`; None if versions of a song may occur together
     weights: Float64Array | None  # (n,): song weights that apply at every position
     is_paced: bool  # whether ranks by sound distance determine the step size
     uses_sound: bool = True  # False to ignore the path between stops, and rising values
@@ -329,7 +349,6 @@ class Pool:
         groups = self.snapshot.columns.group.codes[self.rows]
         n_artists = len(np.unique(groups[self.allowed]))
         max_spacing = min(request.spacing, max(0, n_artists - 1))
-        jumps = request.surprise > _JUMPS_ABOVE
         for spacing in range(max_spacing, -1, -1):
             generated = self.model.generate(
                 length,
@@ -337,12 +356,12 @@ class Pool:
                 exclude=excluded,
                 groups=groups,
                 spacing=spacing,
-                works=self.works,
+                works=self.versions,
                 weigh=weigh,
                 steer=steer,
-                within=self.ranks.near if self.is_paced and not (jumps or request.along) else None,
+                within=self.ranks.near if self.has_near_jumps else None,
                 temperature=1.0 if self.is_paced else temperature_of(request.surprise),
-                use_uniform=self.is_paced or jumps,
+                use_uniform=self.is_paced or self._has_jumps,
                 trials=self.has_trials,
                 random_state=random_state,
             )
@@ -357,6 +376,15 @@ class Pool:
         if n_left < length:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         return generated, notes
+
+    @property
+    def _has_jumps(self) -> bool:
+        return self.request.surprise > _JUMPS_ABOVE
+
+    @property
+    def has_near_jumps(self) -> bool:
+        """Whether random jumps lead only to songs that are similar in sound."""
+        return self.is_paced and not (self._has_jumps or self.request.along)
 
     def number(self, song_id: int) -> int:
         """Return the number of a song in the pool."""
@@ -436,8 +464,8 @@ def find_exchange(pool: Pool, songs: Sequence[int], durations: FloatingArray, ga
     groups = pool.snapshot.columns.group.codes[pool.rows]
     free = pool.allowed.copy()
     free[numbers] = False
-    if pool.works is not None:
-        free &= (pool.works < 0) | ~np.isin(pool.works, pool.works[numbers])
+    if pool.versions is not None:
+        free[np.concatenate([pool.versions(number) for number in numbers])] = False
     fixed = {pool.number(i) for i in (*pool.request.stops, *pool.request.keep.values())}
     best: Exchange | None = None
     best_gap = abs(gap_s)

@@ -26,10 +26,11 @@ from musicsim.explorer.playlists.steering import (
     find_exchange,
     is_sampled,
     median_of,
+    plain_artists,
     sample_rows,
     song_weights,
     temperature_of,
-    works_of,
+    version_finder,
 )
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import IN_COMMON, describe_sound, describe_step
@@ -192,8 +193,12 @@ class Walk:
         return SoundRanks(X)
 
     @cached_property
-    def _works(self) -> IntpArray:
-        return works_of(self.snapshot, np.arange(self.snapshot.n_indexed))
+    def _artists(self) -> IntpArray:
+        return plain_artists(self.snapshot)
+
+    @cached_property
+    def _versions(self) -> playlist.Versions:
+        return version_finder(self.snapshot, self._artists, np.arange(self.snapshot.n_indexed))
 
     @cached_property
     def _plays(self) -> Float64Array:
@@ -239,9 +244,10 @@ class Walk:
             generated, notes = _generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
+        described = self._edges(steps, pool.X, songs, has_near_jumps=pool.has_near_jumps)
         edges = tuple(
             replace(edge, effect=effect) if edge else None
-            for edge, effect in zip(self._edges(steps, pool.X, songs), self._effects(steps, pool.rows), strict=True)
+            for edge, effect in zip(described, self._effects(steps, pool.rows), strict=True)
         )
         return GeneratedPlaylist(tuple(songs), edges, tuple(notes))
 
@@ -274,14 +280,15 @@ class Walk:
             rows = sample_rows(allowed, [*required, *like], seed)
             model, X = model.restrict(rows), snapshot.vectors_at(rows)
             ranks = self._rank(X)
-            works = works_of(snapshot, rows) if request.versions_apart else None
+            versions = version_finder(snapshot, self._artists[rows], rows)
         else:
             rows, X, ranks = np.arange(snapshot.n_indexed), snapshot.X, self._ranks
-            works = self._works if request.versions_apart else None
+            versions = self._versions
         weights = song_weights(snapshot, request, self._plays)
         weights = None if weights is None else weights[rows]
         return Pool(
-            snapshot, request, rows, allowed[rows], model, X, ranks, works, weights, self._is_paced, self._uses_sound,
+            snapshot, request, rows, allowed[rows], model, X, ranks, versions if request.versions_apart else None,
+            weights, self._is_paced, self._uses_sound,
             has_trials=effects,
         )  # fmt: skip
 
@@ -316,28 +323,40 @@ class Walk:
         return f"“{title}” by {by}" if by else f"“{title}”"
 
     def _edges(
-        self, steps: Sequence[playlist.Transition | None], X: FloatingArray, songs: Sequence[Song]
+        self,
+        steps: Sequence[playlist.Transition | None],
+        X: FloatingArray,
+        songs: Sequence[Song],
+        *,
+        has_near_jumps: bool = False,
     ) -> list[Edge | None]:
-        """Describe the step to each song, which are songs of X; None for songs without a step."""
+        """Describe the steps to songs of X; None for songs without a step.
+
+        A paced random jump to a near song counts as similar in sound. With `has_near_jumps`, all of them are near.
+        """
         self.snapshot.tags_of(song.id for song in songs)  # one query instead of one per step
         n_shared = self.snapshot.library.saved_playlists.count_shared(list(pairwise(song.id for song in songs)))
         edges: list[Edge | None] = []
         for step, previous, song in zip(steps, [None, *songs], songs, strict=False):
-            n = 0 if previous is None else n_shared.get((previous.id, song.id), 0)
-            edges.append(None if step is None else self._edge(step, X, previous, song, n))
+            if step is None:
+                edges.append(None)
+            elif not step.name:
+                edges.append(Edge(step.reason, step.probability, step.reason))
+            elif previous is None:
+                edges.append(Edge("", step.probability, self._describe(step.name, both=False), step.name))
+            else:
+                is_sound = _is_sound(step.name)
+                if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
+                    is_near = has_near_jumps and step.probability > 0  # if it is 0, no edge led to an allowed song
+                    is_sound = is_near or self._is_near(X[step.previous], X[step.song])
+                n = n_shared.get((previous.id, song.id), 0)
+                edges.append(self._edge(step, previous, song, n, is_sound=is_sound))
         return edges
 
-    def _edge(
-        self, step: playlist.Transition, X: FloatingArray, previous: Song | None, song: Song, n_shared: int
-    ) -> Edge:
-        """Describe a step; a paced random jump to a near song counts as similar in sound."""
-        if not step.name:
-            return Edge(step.reason, step.probability, step.reason)
-        if previous is None:
-            return Edge("", step.probability, self._describe(step.name, both=False), step.name)
-        is_sound = _is_sound(step.name)
-        if self._is_paced and step.name == playlist.UNIFORM and step.previous is not None:
-            is_sound = self._ranks.share_between(X[step.previous], X[step.song]) <= self._ranks.nearest
+    def _is_near(self, start: FloatingArray, end: FloatingArray) -> bool:
+        return self._ranks.share_between(start, end) <= self._ranks.nearest
+
+    def _edge(self, step: playlist.Transition, previous: Song, song: Song, n_shared: int, *, is_sound: bool) -> Edge:
         label = _label_sound(describe_sound(self.snapshot, previous, song)) if is_sound else self._describe(step.name)
         reason = self._reason(step.name, previous, song, n_shared) if self._uses_sound else label
         return Edge(reason, step.probability, label, step.name)

@@ -5,7 +5,7 @@ Sequence[int]) -> tuple[tuple[int, ...], str]``. The function returns the change
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -61,10 +61,11 @@ def show_bar(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft | None) -> N
 
 def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     ids, rows = draft.song_ids, snapshot.rows_of(draft.song_ids)
-    first: dict[tuple[int, int], int] = {}
+    first: dict[Hashable, int] = {}
     # the same number for repeats and versions of a song
-    keys = [(work, 0) if work >= 0 else (-1, i) for work, i in zip(works_of(snapshot, rows).tolist(), ids, strict=True)]
-    same = [first.setdefault(key, n) for n, key in enumerate(keys)]
+    same = [
+        first.setdefault(work or i, n) for n, (work, i) in enumerate(zip(works_of(snapshot, rows), ids, strict=True))
+    ]
     n_repeats = len(same) - len(first)
     choices: dict[str, Callable[[], object]] = {
         "Start over without pins": partial(actions.draw, snapshot, walker, keeps_pins=False),
