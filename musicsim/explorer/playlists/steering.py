@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 import numpy as np
 
@@ -30,6 +30,7 @@ _SMOOTH, _SURPRISING = 0.017, 0.25
 _MIN_EXPONENT, _MAX_EXPONENT = -3.0, 6.0  # range of the exponent for paced steps; the maximum is divided by the median
 _HALVINGS = 25
 _ROUNDING = 1e-6  # rounding error of squared distances, as a share of the squared norms
+_CACHED_RANKS = 32  # number of songs whose ranks are cached; 160 kB each
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
 # Paced steps depend on shares of the library, so they are the same in a sample. A step among 20,000 songs takes 15 ms.
 MAX_SONGS = 20_000
@@ -163,22 +164,29 @@ class SoundRanks:
 
     def __init__(self, X: FloatingArray) -> None:
         self._X = X
-        self._last: tuple[int, Float64Array] | None = None  # cached, because each step needs the same ranks three times
         self.nearest = max(_NEAR_SONG, 1.0 / max(1, len(X) - 1))
 
     @cached_property
     def _squared_distances(self) -> Callable[[FloatingArray], Float64Array]:
         return _distances_from(self._X)
 
-    def shares(self, row: int) -> Float64Array:
-        """Return the rank of each song as a fraction: 0 for the song itself, 1 for the farthest."""
-        if self._last is None or self._last[0] != row:
-            distance = self._squared_distances(self._X[row])
+    @cached_property
+    def shares(self) -> Callable[[int], Float64Array]:
+        """Function of a song that returns each song's rank as a fraction: 0 for the song itself, 1 for the farthest.
+
+        Each step needs the same ranks three times, and playlists of different lengths begin with the same songs.
+        """
+        X, squared_distances = self._X, self._squared_distances
+
+        @lru_cache(_CACHED_RANKS)
+        def shares(row: int) -> Float64Array:
+            distance = squared_distances(X[row])
             distance[row] = -np.inf
-            shares = np.empty(len(distance))
-            shares[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
-            self._last = row, shares
-        return self._last[1]
+            ranks = np.empty(len(distance))
+            ranks[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
+            return ranks
+
+        return shares
 
     def share_between(self, start: FloatingArray, end: FloatingArray) -> float:
         """Return the share of the songs that are nearer to the vector `start` than `end` is."""
@@ -345,15 +353,16 @@ class Pool:
         weigh, steer = self._weighing(line, length, fixed.get(0), notes), self._steering(line)
         length = max(length, *(place + 1 for place in fixed), 1)
         candidates = self.allowed if self.candidates is None else self.allowed & self.candidates
-        excluded = np.setdiff1d(np.flatnonzero(~candidates), list(fixed.values())).tolist()
+        is_excluded = ~candidates
+        is_excluded[list(fixed.values())] = False
         groups = self.snapshot.columns.group.codes[self.rows]
-        n_artists = len(np.unique(groups[self.allowed]))
+        n_artists = int(np.count_nonzero(np.bincount(groups[self.allowed] + 1)))  # songs without a group count as one
         max_spacing = min(request.spacing, max(0, n_artists - 1))
         for spacing in range(max_spacing, -1, -1):
             generated = self.model.generate(
                 length,
                 fixed=fixed,
-                exclude=excluded,
+                exclude=np.flatnonzero(is_excluded).tolist(),
                 groups=groups,
                 spacing=spacing,
                 works=self.versions,

@@ -34,13 +34,8 @@ class Task:
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Progress], Any]) -> None:
         self.status: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
         self._canceled = threading.Event()
-        self.future = pool.submit(self._run, work)
-
-    def _run(self, work: Callable[[Progress], Any]) -> Any:
-        try:
-            return work(self._report)
-        finally:
-            release_memory()
+        self.future = pool.submit(work, self._report)
+        self.future.add_done_callback(lambda _: release_memory())  # pages that wait for the result go on first
 
     def _report(self, message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
         if self._canceled.is_set():
