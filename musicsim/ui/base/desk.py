@@ -35,7 +35,7 @@ class Task:
         self.status: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
         self._canceled = threading.Event()
         self.future = pool.submit(work, self._report)
-        self.future.add_done_callback(lambda _: release_memory())  # pages that wait for the result go on first
+        self.future.add_done_callback(lambda _: release_memory())  # so that pages get the result first
 
     def _report(self, message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
         if self._canceled.is_set():
