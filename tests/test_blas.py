@@ -3,9 +3,12 @@
 import threading
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from musicsim.blas import one_blas_thread
+from musicsim.ui.app import app_options
 from tests.waiting import PATIENCE_S
 
 
@@ -105,4 +108,11 @@ def test_concurrent_threads_restore_limit():
         thread.join(timeout=PATIENCE_S)
     assert len(seen) == 160
     assert all(numbers == {1} for numbers in seen)
+    assert n_threads() == {2}
+
+
+@pytest.mark.usefixtures("store")
+def test_running_app_has_one_thread():
+    with TestClient(Starlette(lifespan=app_options()["lifespan"])):
+        assert n_threads() == {1}
     assert n_threads() == {2}

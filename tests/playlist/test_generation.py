@@ -144,10 +144,18 @@ def test_a_gap_without_songs_is_closed_and_said():
     assert drawn.note == "no suitable songs are left before song 4 (2 missing)"
 
 
-def test_versions_of_a_song_do_not_meet():
+@pytest.mark.parametrize(
+    "works",
+    [
+        ["love", "love", "rain", "rain", None, None],
+        np.array([7, 7, 9, 9, -1, -1]),
+        lambda song: np.array([song] if song > 3 else [song, song ^ 1]),
+    ],
+    ids=["names", "numbers", "function"],
+)
+def test_versions_of_a_song_do_not_meet(works):
     graph = build_edges(6, tags=[["a"]] * 6)
     model = PlaylistModel(graph, weights=np.ones(graph.n_edges))
-    works = ["love", "love", "rain", "rain", None, None]
     for seed in range(30):
         drawn = model.generate(6, random_state=seed, works=works)
         assert len(drawn.songs) == 4

@@ -25,12 +25,12 @@ from musicsim.explorer.playlists.steering import (
     find_allowed_rows,
     find_exchange,
     is_sampled,
+    make_version_finder,
     median_of,
-    plain_artists,
+    number_artists,
     sample_rows,
     song_weights,
     temperature_of,
-    version_finder,
 )
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import IN_COMMON, describe_sound, describe_step
@@ -194,11 +194,11 @@ class Walk:
 
     @cached_property
     def _artists(self) -> IntpArray:
-        return plain_artists(self.snapshot)
+        return number_artists(self.snapshot)
 
     @cached_property
     def _versions(self) -> playlist.Versions:
-        return version_finder(self.snapshot, self._artists, np.arange(self.snapshot.n_indexed))
+        return make_version_finder(self.snapshot, self._artists, np.arange(self.snapshot.n_indexed))
 
     @cached_property
     def _plays(self) -> Float64Array:
@@ -280,7 +280,7 @@ class Walk:
             rows = sample_rows(allowed, [*required, *like], seed)
             model, X = model.restrict(rows), snapshot.vectors_at(rows)
             ranks = self._rank(X)
-            versions = version_finder(snapshot, self._artists[rows], rows)
+            versions = make_version_finder(snapshot, self._artists[rows], rows)
         else:
             rows, X, ranks = np.arange(snapshot.n_indexed), snapshot.X, self._ranks
             versions = self._versions
