@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from musicsim.explorer.playlists.queue import SURPRISE
 from musicsim.explorer.requests.filters import Filters
@@ -59,10 +60,9 @@ def _widget(field: str) -> dict[str, Any]:
     return describe(SearchRequest, field) | _KEYS[field].widget()
 
 
-def filters_popover(snapshot: Snapshot) -> None:
-    """Show the filters behind a button."""
-    # Closing it must not rerun this page, because the click that closes it may open another page.
-    with st.popover("Filters", key="search_filters"), st.container(key="filters"):
+def fill_filters(snapshot: Snapshot, popover: DeltaGenerator) -> None:
+    """Show the filters in a popover."""
+    with popover, st.container(key="filters"):
         # The key contains the value, because an old box would bring back words that were removed elsewhere.
         widget = f"search_words_{WORDS.get()}"
         st.text_input(

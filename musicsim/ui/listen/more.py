@@ -3,6 +3,7 @@
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from musicsim.explorer.search.query import Example, find_similar_artists
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -17,9 +18,9 @@ from musicsim.ui.listen.state import LISTEN, change
 _N_ARTISTS = 5
 
 
-def more_popover(snapshot: Snapshot, seed: Seed | None) -> None:
-    """Show rare options behind a button; without a seed, show only the map's options."""
-    with st.popover("More", key="search_more"):
+def fill_more(snapshot: Snapshot, popover: DeltaGenerator, seed: Seed | None) -> None:
+    """Show rare options in a popover; without a seed, show only the map's options."""
+    with popover:
         map_options(snapshot)
         if seed is None:
             return

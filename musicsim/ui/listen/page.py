@@ -25,10 +25,10 @@ from musicsim.ui.components.song_finder import find_song, song_matches
 from musicsim.ui.components.why_view import show_why
 from musicsim.ui.listen.add_sound import add_sound
 from musicsim.ui.listen.card import card_actions, show_card
-from musicsim.ui.listen.conditions import IS_REMOVED, filters_popover, request_of, show_chips, show_conditions
+from musicsim.ui.listen.conditions import IS_REMOVED, fill_filters, request_of, show_chips, show_conditions
 from musicsim.ui.listen.feedback import feedback_bar, thumbs_of
 from musicsim.ui.listen.map_column import fit_second_model, show_maps
-from musicsim.ui.listen.more import more_popover
+from musicsim.ui.listen.more import fill_more
 from musicsim.ui.listen.queue_view import (
     current_song,
     follow_player,
@@ -67,13 +67,18 @@ def draw() -> None:
         except MusicsimError as error:
             st.error(plain(error), icon=":material/error:")
             seed = None
+        filters = None
         if seed is not None:
             state_of(seed.name)
             show_chips(snapshot)
-            filters_popover(snapshot)
-        more_popover(snapshot, seed)
+            # Closing it must not rerun this page, because the click that closes it may open another page.
+            filters = st.popover("Filters", key="search_filters")
+        more = st.popover("More", key="search_more")
     st.html(_TABS)
     _show_page(snapshot, seed)
+    if filters is not None:  # last, because nobody needs them before the queue
+        fill_filters(snapshot, filters)
+    fill_more(snapshot, more, seed)
 
 
 @st.fragment
