@@ -7,6 +7,8 @@
   likelihood* is the method of the card. *Laplace* is the estimate without bounds and 1.96 standard errors, by the delta
   method. *Bayesian bootstrap* is the 95% interval of 256 tastes from `musicsim.explorer.survey.tastes`, with one
   dimension per part. "Undecided" are the coverage and width for the listeners whose psi sums to 0.7.
+- sets of real music that ``--music`` names: the same listeners, but their questions are about these songs, with the
+  vectors that the app stores for timbre, rhythm and harmony.
 - held-out: how often Wilson's interval for held-out answers contains the true accuracy of the estimate from all
   answers. This is the mean probability of the predicted option over 2,000 further questions.
 - narrowed: after 30 random questions, 70% of the questions are chosen to narrow the widest band.
@@ -24,28 +26,38 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
+from experiments.support.game_music import CACHE
+from experiments.support.music_sets import music_sets
 from experiments.support.surveys import load_artists, load_survey
 from experiments.support.uci import one_core_each
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
+from musicsim.explorer.snapshot.factors import Factors
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.survey.rates import measure_rate
 from musicsim.explorer.survey.tastes import costs, pairs_apart, sample_tastes
+from musicsim.extensions.taste_card.parts import Parts
 from musicsim.extensions.taste_card.shares import Band, Choices, Fit
 from musicsim.extensions.taste_card.taste import predict_held_out, reduce_variance
+from musicsim.library import Library
 
 N_ANSWERS = (30, 100, 300)
 SHARES = ((0.6, 0.25, 0.15), (0.75, 0.25, 0.0), (0.3, 0.6, 0.1))
 MANNERS = (("odd", 5.0), ("like", 5.0), ("odd", 2.0), ("odd", 0.7))
 N_LISTENERS = len(SHARES) * len(MANNERS)
 UNDECIDED = slice(len(MANNERS) - 1, None, len(MANNERS))  # the listeners with the last manner
-N_REPEATS = {False: 60, True: 1000}
-N_NARROWED = {False: 25, True: 200}
-N_SPLITS = {False: 100, True: 1000}
+N_REPEATS = {False: 60, True: 300}
+N_REPEATS_REAL = {False: 20, True: 100}
+N_NARROWED = {False: 25, True: 50}
+N_SPLITS = {False: 100, True: 300}
 N_SONGS, N_DIMENSIONS = 300, (60, 20, 15)
 N_QUESTIONS = 2_000
 N_CANDIDATES, REFIT_EVERY = 100, 10
 SOFTNESS = 0.3  # of the tastes, relative to the mean distance
 METHODS = ("profile likelihood", "Laplace", "Bayesian bootstrap")
+
+Blocks = tuple[Float64Array, ...]
+"""Vectors of songs in each part, (n_songs, n_dimensions of the part)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +67,18 @@ class Listener:
     shares: Float64Array
     total: float
     form: str
-    blocks: tuple[Float64Array, ...]  # vectors in each part
+    blocks: Blocks
 
     @classmethod
-    def draw(cls, number: int, rng: np.random.Generator) -> "Listener":
-        """Draw songs for one of the listeners; the k-th dimension of a part has the deviation k^-0.6."""
+    def draw(cls, number: int, rng: np.random.Generator, blocks: Blocks = ()) -> "Listener":
+        """Return one of the listeners; without `blocks`, draw songs: the k-th dimension has the deviation k^-0.6."""
         shares, (form, total) = SHARES[number // len(MANNERS)], MANNERS[number % len(MANNERS)]
-        blocks = tuple(rng.normal(size=(N_SONGS, d)) * np.arange(1.0, d + 1) ** -0.6 for d in N_DIMENSIONS)
-        return cls(np.array(shares), total, form, blocks)
+        drawn = tuple(rng.normal(size=(N_SONGS, d)) * np.arange(1.0, d + 1) ** -0.6 for d in N_DIMENSIONS)
+        return cls(np.array(shares), total, form, blocks or drawn)
 
     def ask(self, n: int, rng: np.random.Generator) -> Float64Array:
         """Return the costs of random questions, (n, n_options, n_parts)."""
-        questions = rng.integers(N_SONGS, size=(2 * n + 20, 3))
+        questions = rng.integers(len(self.blocks[0]), size=(2 * n + 20, 3))
         ordered = np.sort(questions, axis=1)
         return part_costs(self.blocks, questions[(np.diff(ordered) > 0).all(axis=1)][:n], self.form)
 
@@ -84,7 +96,7 @@ class Listener:
         return float(p[np.arange(len(p)), (options @ psi).argmin(axis=1)].mean())
 
 
-def part_costs(blocks: tuple[Float64Array, ...], questions: Int64Array, form: str) -> Float64Array:
+def part_costs(blocks: Blocks, questions: Int64Array, form: str) -> Float64Array:
     """Return the costs of the options in each part, whose mean squared distance is 1."""
     apart = [pairs_apart(X, questions).sum(axis=2) / (2 * X.var(axis=0, ddof=1).sum()) for X in blocks]
     return costs(np.stack(apart, axis=2), questions.shape[1], form)
@@ -135,10 +147,10 @@ class Trial:
     covers_accuracy: bool
 
 
-def try_listener(number: int, n: int, seed: int, repeat: int) -> Trial:
+def try_listener(number: int, n: int, seed: int, repeat: int, blocks: Blocks = ()) -> Trial:
     """Simulate a listener's answers to random questions, and compute all bands."""
     rng = np.random.default_rng([seed, number, n, repeat])
-    listener = Listener.draw(number, rng)
+    listener = Listener.draw(number, rng, blocks)
     given = listener.answer(listener.ask(n, rng), rng)
     choices = Choices(given)
     fit = Fit(choices)
@@ -173,6 +185,15 @@ def try_narrowing(number: int, n: int, seed: int, repeat: int) -> tuple[list[boo
     by_chance = Fit(Choices(listener.answer(listener.ask(n, rng), rng))).bands
     widths = (max(band.high - band.low for band in bands) for bands in (chosen, by_chance))
     return (contain(chosen, listener.shares), *widths)
+
+
+def real_blocks(library: Library) -> Blocks:
+    """Return the songs that have all parts of the taste card."""
+    snapshot = take_snapshot(library)
+    factors, names = Factors(snapshot), Parts(snapshot).names
+    blocks = [factors.vectors(name, np.arange(factors.sound.n_indexed)).astype(np.float64) for name in names]
+    is_known = np.isfinite(np.concatenate(blocks, axis=1)).all(axis=1)
+    return tuple(block[is_known] for block in blocks)
 
 
 def simulated_rows(n: int, trials: list[list[Trial]]) -> Iterator[Row]:
@@ -278,13 +299,26 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
     data = shared_data()
     with one_core_each() as pool:
-        for n in N_ANSWERS:
-            tasks = [[pool.submit(try_listener, who, n, seed, r) for r in range(repeats)] for who in range(N_LISTENERS)]
+
+        def simulate(name: str, n: int, n_repeats: int, blocks: Blocks = ()) -> None:
+            tasks = [
+                [pool.submit(try_listener, who, n, seed, r, blocks) for r in range(n_repeats)]
+                for who in range(N_LISTENERS)
+            ]
             found = list(simulated_rows(n, [[task.result() for task in one] for one in tasks]))
-            rows += found
-            claim(f"coverage of the bands, {n} answers", found[0]["coverage"])
-            claim(f"coverage of the interval of held-out answers, {n} answers", found[-1]["coverage"])
-            progress(f"{n} answers: coverage {found[0]['coverage']:.3f}")
+            rows.extend({"set": name} | row for row in found)
+            claim(f"{name}: coverage of the bands, {n} answers", found[0]["coverage"])
+            claim(f"{name}: coverage of the interval of held-out answers, {n} answers", found[-1]["coverage"])
+            progress(f"{name}, {n} answers: coverage {found[0]['coverage']:.3f}")
+
+        for n in N_ANSWERS:
+            simulate("simulated songs", n, repeats)
+        for music in music_sets(settings, settings.cache or CACHE, progress) if settings.sets else ():
+            blocks = real_blocks(music.library)
+            if len(blocks) != len(N_DIMENSIONS):
+                raise Skipped(f"{music.name}: too few songs have a harmony")
+            for n in N_ANSWERS:
+                simulate(music.name, n, N_REPEATS_REAL[full], blocks)
         for n in (100, 300) if full else (100,):
             tried = [pool.submit(try_narrowing, who, n, seed, r) for who in range(N_LISTENERS) for r in range(narrowed)]
             covers, chosen, by_chance = (np.array(one) for one in zip(*(t.result() for t in tried), strict=True))
@@ -311,7 +345,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 if __name__ == "__main__":
     main(
-        "taste_bands", __doc__.splitlines()[0], run, data=("aset400", "bliss_triplets"),
-        short="60 of 1,000 repeats (narrowed: 25 of 200), and 100 of 1,000 splits of each survey. The full form "
-        "is worth running, because the coverage that misses its goal is within two standard errors of it",
+        "taste_bands", __doc__.splitlines()[0], run, data=("aset400", "bliss_triplets"), takes_sets=True,
+        short="60 of 300 repeats (real music: 20 of 100; narrowed: 25 of 50), and 100 of 300 splits of each survey. "
+        "The full form is worth running, because a coverage that misses its goal is within two standard errors of it",
     )  # fmt: skip

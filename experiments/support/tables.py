@@ -1017,6 +1017,7 @@ def _taste_bands(rows: list[Row]) -> Lines:
         name, n = next((words, row[words]) for words in row if words.endswith(("answers", "answers per set")))
         words = row.get("survey") or row.get("method") or name.partition(":")[0]
         words = f"{words}: agreement" if "survey" in row else words
+        words += f" ({row['set']})" if row.get("set", "simulated songs") != "simulated songs" else ""
         coverage = row.get("coverage", row.get("agreement"))
         if "widest band" in row:
             widths = (_share(row[f"widest band{questions}"]) for questions in ("", ", random questions"))
