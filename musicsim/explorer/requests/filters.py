@@ -56,15 +56,15 @@ class Filters:
         label="Tempo in beats per minute",
     )  # fmt: skip
     loudness: tuple[float, float] | None = option(
-        None, "Minimum and maximum loudness in LUFS.", label="Loudness in LUFS"
+        None, "Minimum and maximum loudness in LUFS.", label="Loudness, quiet to loud"
     )
     brightness: tuple[float, float] | None = option(
         None, "Minimum and maximum brightness (spectral centroid) in Hz.",
-        label="Brightness in Hz",
+        label="Brightness, dark to bright",
     )  # fmt: skip
     energy: tuple[float, float] | None = option(
         None, "Minimum and maximum energy (average rise of a song's level) in dB per second.",
-        label="Energy in dB per second",
+        label="Energy, calm to lively",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
