@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
-import wave
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+import soundfile
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 from benchmarks.large_library import write_library
@@ -66,11 +67,7 @@ _RESTS = """([still, patience]) => new Promise((resolve) => {
 def _silence() -> bytes:
     """Return four minutes of silence as a WAV file."""
     file = io.BytesIO()
-    with wave.open(file, "wb") as sound:
-        sound.setnchannels(1)
-        sound.setsampwidth(1)
-        sound.setframerate(8000)
-        sound.writeframes(bytes([128]) * 8000 * 240)
+    soundfile.write(file, np.zeros(240 * 8000), 8000, format="WAV", subtype="PCM_U8")
     return file.getvalue()
 
 
@@ -225,11 +222,13 @@ _MOVED = """(root, n) => new Promise((resolve) => {
 })"""
 
 # Lists are in shadow trees.
-_FIND_ALL = """const found = [...document.querySelectorAll(wanted)];
+_SONGS = """() => {
+    const wanted = "[data-testid=song-row]";
+    const found = [...document.querySelectorAll(wanted)];
     for (const host of document.querySelectorAll("*"))
-        if (host.shadowRoot) found.push(...host.shadowRoot.querySelectorAll(wanted));"""
-_SONGS = f"""() => {{ const wanted = "[data-testid=song-row]"; {_FIND_ALL}
-    return found.map((row) => row.dataset.songId).join(" "); }}"""
+        if (host.shadowRoot) found.push(...host.shadowRoot.querySelectorAll(wanted));
+    return found.map((row) => row.dataset.songId).join(" ");
+}"""
 _ARE_OTHER_SONGS = f"""(shown) => {{ const songs = ({_SONGS})(); return songs !== "" && songs !== shown; }}"""
 _HAS_MATCHES = """() => [...document.querySelectorAll("[role=option]")].some((line) => line.checkVisibility())"""
 

@@ -59,7 +59,7 @@ class Restrictions:
     exclude: Sequence[int] = ()
     group: IntpArray | None = None
     spacing: int = 0
-    works: "Versions | None" = None
+    works: Versions | None = None
     repeat: bool = False
     _never: BoolArray = field(init=False)
     _used: int = field(init=False, default=0)

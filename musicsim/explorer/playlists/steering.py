@@ -357,6 +357,7 @@ class Pool:
         candidates = self.allowed if self.candidates is None else self.allowed & self.candidates
         is_excluded = ~candidates
         is_excluded[list(fixed.values())] = False
+        excluded = np.flatnonzero(is_excluded).tolist()
         groups = self.snapshot.columns.group.codes[self.rows]
         n_artists = int(np.count_nonzero(np.bincount(groups[self.allowed] + 1)))  # songs without a group count as one
         max_spacing = min(request.spacing, max(0, n_artists - 1))
@@ -364,7 +365,7 @@ class Pool:
             generated = self.model.generate(
                 length,
                 fixed=fixed,
-                exclude=np.flatnonzero(is_excluded).tolist(),
+                exclude=excluded,
                 groups=groups,
                 spacing=spacing,
                 works=self.versions,
@@ -394,7 +395,7 @@ class Pool:
 
     @property
     def has_near_jumps(self) -> bool:
-        """Whether random jumps lead only to songs that are similar in sound."""
+        """True if random jumps lead only to songs that are similar in sound."""
         return self.is_paced and not (self._has_jumps or self.request.along)
 
     def number(self, song_id: int) -> int:

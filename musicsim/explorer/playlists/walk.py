@@ -280,16 +280,15 @@ class Walk:
             rows = sample_rows(allowed, [*required, *like], seed)
             model, X = model.restrict(rows), snapshot.vectors_at(rows)
             ranks = self._rank(X)
-            versions = make_version_finder(snapshot, self._artists[rows], rows)
+            versions = make_version_finder(snapshot, self._artists[rows], rows) if request.versions_apart else None
         else:
             rows, X, ranks = np.arange(snapshot.n_indexed), snapshot.X, self._ranks
-            versions = self._versions
+            versions = self._versions if request.versions_apart else None
         weights = song_weights(snapshot, request, self._plays)
         weights = None if weights is None else weights[rows]
         return Pool(
-            snapshot, request, rows, allowed[rows], model, X, ranks, versions if request.versions_apart else None,
-            weights, self._is_paced, self._uses_sound,
-            has_trials=effects,
+            snapshot, request, rows, allowed[rows], model, X, ranks, versions, weights, self._is_paced,
+            self._uses_sound, has_trials=effects,
         )  # fmt: skip
 
     def explain(

@@ -57,10 +57,11 @@ def describe_pairs(
     """
     facts = _find_facts(snapshot, song, others, features)
     if song is not None:
-        pairs = {(song.id, other.id): each for other, each in zip(others, facts, strict=True)}
-        in_need = [pair for pair, each in pairs.items() if len(each.strong) < _N_REASONS]
-        for pair, n_shared in snapshot.library.saved_playlists.count_shared(in_need).items():
-            _add_playlists(pairs[pair], n_shared)
+        pairs = [(song.id, other.id) for other in others]
+        in_need = [pair for pair, each in zip(pairs, facts, strict=True) if len(each.strong) < _N_REASONS]
+        n_shared = snapshot.library.saved_playlists.count_shared(in_need)
+        for pair, each in zip(pairs, facts, strict=True):
+            _add_playlists(each, n_shared.get(pair, 0))
     strong = [set(each.strong) for each in facts]
     shared = set.intersection(*strong) if len(facts) > _N_REASONS else set()
     return [_join(_choose(each, shared)) for each in facts]

@@ -301,10 +301,10 @@ def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None
         {"x": x, "y": y, "text": f"{100 * share:.0f}", "showarrow": False}
         | ({"font": {"color": "#0b1f24"}} if share >= _DENSE else {})
         for (y, x), share in np.ndenumerate(largest.shares)
-        if share >= 0.005
+        if share >= 0.005 and len(columns) <= _MAX_TEXT_CELLS
     ]
     figure.update_layout(
-        annotations=texts if len(columns) <= _MAX_TEXT_CELLS else [],  # all at once: one by one takes quadratic time
+        annotations=texts,  # all at once: one by one takes quadratic time
         height=max(300, 26 * len(rows) + 130),
         margin={"l": 0, "r": 0, "t": 4, "b": 0},
         xaxis={"tickangle": -45, "automargin": True, "fixedrange": True, "dtick": 1},
