@@ -30,9 +30,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main
 from experiments.support.audio import VQ, Songs, Split, adjusted, codeword_vectors
 from experiments.support.descriptors import split_rows
+from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.evaluation.ranking import distance_scores
@@ -201,8 +203,12 @@ def comparisons_from_labels(
     return clean_comparisons(drawn, random_state=random_state)[0]
 
 
-def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> Iterator[Result]:
+def measure(songs: Collection, number: int, protocol: Protocol, seed: int) -> list[Result]:
     """Measure every ranking method on one split."""
+    return list(_measured(songs, number, protocol, seed))
+
+
+def _measured(songs: Collection, number: int, protocol: Protocol, seed: int) -> Iterator[Result]:
     train, validation, test = split_rows(songs.songs.artists, seed + number)
     split = Split(number, train, validation, test, {})
     vectors = codeword_vectors(songs.songs, train, protocol.codewords, TAU, seed)
@@ -337,12 +343,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     with opened or Library.open(settings.library or "", create=False) as library:
         songs = collection_of(library, protocol.most_songs, settings.seed)
     progress(f"{len(songs.genres)} songs, kernels {', '.join((TIMBRE, *songs.fixed))}")
-    results, artists = [], []
-    for number in range(protocol.splits):
-        artists.append(songs.songs.artists[split_rows(songs.songs.artists, settings.seed + number)[2]])
-        for result in measure(songs, number, protocol, settings.seed):
-            results.append(result)
-            progress(f"split {number + 1} of {protocol.splits}: {result.way}, {', '.join(result.kernels)}")
+    numbers = range(protocol.splits)
+    artists = [songs.songs.artists[split_rows(songs.songs.artists, settings.seed + n)[2]] for n in numbers]
+    measure_split = kept_parts("audio_kernels", settings).cache(measure)
+    results = []
+    with one_core_each() as pool:
+        splits = [pool.submit(measure_split, songs, number, protocol, settings.seed) for number in numbers]
+        for number, split in enumerate(splits, start=1):
+            results += split.result()
+            progress(f"split {number} of {protocol.splits}")
     settings.facts.update(
         asdict(protocol),
         songs=len(songs.genres),
@@ -356,7 +365,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 if __name__ == "__main__":
     main(
-        "audio_kernels", __doc__.splitlines()[0], run, rivals=("scikit-learn",), takes_library=True,
+        "audio_kernels", __doc__.splitlines()[0], run, rivals=("scikit-learn",), takes_library=True, has_parts=True,
         short="3 of 10 splits, 512 of 1,024 codewords and 2,000 of 8,000 comparisons. Learned weights are "
         "diagonal, have fewer values of C and stop earlier. The full form is worth running for these "
         "weights, because only it learns full matrices",

@@ -41,11 +41,11 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import inverse_document_frequency, tfidf_map
 
 SHORT = Protocol(
-    splits=3, losses=("auc",), Cs=(10.0, 100.0, 1e3, 1e4), tol=1e-2, max_cuts=60,
+    splits=3, Cs=(10.0, 100.0, 1e3, 1e4), tol=1e-2, max_cuts=60,
     codewords=(256, 512, 1024, 2048), taus=(1, 2, 4, 8), most_songs=1000,
 )  # fmt: skip
 FULL = Protocol(
-    splits=10, losses=("auc",), Cs=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5), tol=1e-2, max_cuts=200,
+    splits=10, Cs=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5), tol=1e-2, max_cuts=200,
     codewords=(256, 512, 1024, 2048), taus=(1, 2, 4, 8), most_songs=None,
 )  # fmt: skip
 DIMENSIONS = "dimensions"

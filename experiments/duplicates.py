@@ -26,6 +26,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
@@ -352,16 +353,18 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     shared = shared_data()
     folder = shared / "audio" if shared else None
     settings.facts.update(generated=len(plans), real=0, rate_of_generated=DEMO_RATE)
+    kept = kept_parts("duplicates", settings)
+    from_plan, from_study, from_file = map(kept.cache, (_from_plan, _from_study, _from_file))
     rows, claims = [], []
     with Pool(mp_context=multiprocessing.get_context("spawn")) as pool:
         progress(f"copies of {len(plans)} generated songs")
-        made = list(pool.map(_from_plan, plans))
+        made = list(pool.map(from_plan, plans))
         parts = [_set("generated", made, settings.seed, progress)]
         pianos = find_pianos()
         settings.facts["studies"] = N_STUDIES if len(pianos) == 2 else 0
         if settings.facts["studies"]:
             progress(f"copies of {N_STUDIES} piano studies")
-            made = list(pool.map(_from_study, range(N_STUDIES), [pianos] * N_STUDIES))
+            made = list(pool.map(from_study, range(N_STUDIES), [pianos] * N_STUDIES))
             parts.append(_set("piano", made, settings.seed, progress))
         else:
             progress("no piano studies: install fluidsynth, timgm6mb-soundfont and fluid-soundfont-gm")
@@ -371,7 +374,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             settings.facts["real"] = len(paths)
             progress(f"copies of {len(paths)} real recordings")
             voice = folder / "originals" / "speech_librispeech_16k.ogg"
-            made = list(pool.map(_from_file, paths, [voice] * len(paths)))
+            made = list(pool.map(from_file, paths, [voice] * len(paths)))
             parts.append(_set("real", made, settings.seed, progress))
             published = _published(folder, pool)
             rows.append({"set": "real", "sort": "collection", **published})
@@ -388,6 +391,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 if __name__ == "__main__":
     main(
         "duplicates", __doc__.splitlines()[0], run, data=("audio",), rivals=("av", "librosa", "scikit-learn"),
+        has_parts=True,
         short="36 of 360 generated songs; the other recordings are the same. The full form is worth running, "
         "because a single miss among 36 songs already refutes the claim about recall",
     )  # fmt: skip

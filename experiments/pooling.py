@@ -24,6 +24,7 @@ files with the same numbers, and *in step* the share in which no unrounded numbe
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cache
 from math import sqrt
@@ -34,6 +35,7 @@ import numpy as np
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments.support.descriptors import Collection, load_gtzan, load_lastfm, load_spotify
+from experiments.support.uci import one_core_each
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.extensions.pooling.disclosure import Estimate, bin_count, differences_of, step_of
@@ -46,10 +48,10 @@ N_LIBRARIES = 40
 SIZES = (5, 10, 40)
 TAUS = (0.0, 0.01, 0.03)
 MEAN, MIN_ERROR, MAX_ERROR, N_ARTISTS = 0.04, 0.005, 0.04, 30
-N_CUTS = {False: 500, True: 2000}
-N_DRAWN = {False: 3_000, True: 40_000}  # number of drawn libraries
+N_MEASURED = {False: 4_000, True: 20_000}
+"""Libraries of each set and way to cut: 100 or 500 pools of 40. The standard error of a coverage is 2 or 1 points."""
 N_SIMULATED = {False: 2000, True: 20_000}
-N_REMOVED = {False: 100, True: 2000}
+N_REMOVED = {False: 100, True: 1000}
 SONGS = (50, 200, 1000)
 """Sizes of the libraries from which a song is removed."""
 N_CLUSTERS, SHARE = 8, 0.7
@@ -223,7 +225,7 @@ def measure_set(name: str, max_artists: int, how: str, n: int, seed: int) -> lis
     return rows
 
 
-def remove_songs(name: str, max_artists: int, n_songs: int, n: int, seed: int) -> dict[str, Any]:
+def remove_songs(name: str, max_artists: int, n_songs: int, n: int, seed: int) -> list[dict[str, Any]]:
     """Remove one song from `n` libraries of about `n_songs` songs each, and compare the files."""
     songs, rng = load(name, max_artists, seed), np.random.default_rng(seed)
     per_artist = len(songs.collection.X) / len(songs.artists)
@@ -240,11 +242,12 @@ def remove_songs(name: str, max_artists: int, n_songs: int, n: int, seed: int) -
         is_same.append(same_bins and all(round_difference(*before[m]) == round_difference(*after[m]) for m in RANKED))
         is_in_step.append(max(moved) <= 1)
         moves += moved
-    return {
+    row = {
         "part": "one song", "set": name, "songs": n_songs, "removals": len(is_same), "same": float(np.mean(is_same)),
         "in step": float(np.mean(is_in_step)), "median move in steps": float(np.median(moves)),
         "largest move in steps, 95 %": float(np.quantile(moves, 0.95)),
     }  # fmt: skip
+    return [row]
 
 
 def _moves(before: tuple[Estimate, list[Estimate]], after: tuple[Estimate, list[Estimate]]) -> Iterator[float]:
@@ -257,25 +260,28 @@ def _moves(before: tuple[Estimate, list[Estimate]], after: tuple[Estimate, list[
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Simulate libraries, then cut the public sets; 500 cuts, 2,000 with ``--full``."""
-    kept = kept_parts("pooling", settings)
+    """Simulate libraries, then cut the public sets; 100 pools of 40 libraries each, 500 with ``--full``."""
+    kept, seed, is_full = kept_parts("pooling", settings), settings.seed, settings.full
     simulated, removed, measured = map(kept.cache, (simulate, remove_songs, measure_set))
-    rows = []
-    for n in SIZES:
-        for tau in TAUS:
-            rows.append(simulated(n, tau, N_SIMULATED[settings.full], settings.seed))
-        progress(f"simulated: {n} libraries")
-    if shared_data() is None:
-        settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-        return rows, list(_claims(rows))
-    most, n_cuts, n_drawn = MAX_ARTISTS[settings.full], N_CUTS[settings.full], N_DRAWN[settings.full]
-    settings.facts.update({"cuts": n_cuts, "drawn libraries": n_drawn, "artists of spotify_msd, at most": most})
-    for name in SETS:
-        for how, n in (("parted", n_cuts * N_LIBRARIES), ("drawn", n_drawn), ("specialized", n_drawn)):
-            rows += measured(name, most, how, n, settings.seed)
-            progress(f"{name}, {how}")
-        rows += [removed(name, most, n_songs, N_REMOVED[settings.full], settings.seed) for n_songs in SONGS]
-        progress(f"{name}: one song removed")
+    tasks: dict[str, Future[list[dict[str, Any]]]] = {}
+    with one_core_each() as pool:
+        if shared_data() is None:
+            settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+        else:
+            most, n = MAX_ARTISTS[is_full], N_MEASURED[is_full]
+            settings.facts.update({"libraries of each set and way": n, "artists of spotify_msd, at most": most})
+            for name in SETS:
+                for how in ("parted", "drawn", "specialized"):
+                    tasks[f"{name}, {how}"] = pool.submit(measured, name, most, how, n, seed)
+                for n_songs in SONGS:
+                    tasks[f"{name}, {n_songs} songs: one removed"] = pool.submit(
+                        removed, name, most, n_songs, N_REMOVED[is_full], seed
+                    )
+        simulations = [pool.submit(simulated, n, tau, N_SIMULATED[is_full], seed) for n in SIZES for tau in TAUS]
+        rows = [simulation.result() for simulation in simulations]
+        for name, task in tasks.items():
+            rows += task.result()
+            progress(name)
     return rows, list(_claims(rows))
 
 
@@ -295,7 +301,7 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
 if __name__ == "__main__":
     main(
         "pooling", __doc__.splitlines()[0], run, data=("gtzan", "hetrec2011-lastfm-2k", "spotify_msd"), has_parts=True,
-        short="500 of 2,000 cuts, 3,000 of 40,000 drawn libraries, 2,000 of 20,000 simulated pools, and 100 of "
-        "2,000 removed songs. The set spotify_msd has 800 of its artists. The full form is worth running, "
-        "because 75 pools of 40 drawn libraries are too few to check a coverage",
+        short="4,000 of 20,000 libraries of each set and way, 2,000 of 20,000 simulated pools, and 100 of 1,000 "
+        "removed songs. The set spotify_msd has 800 of its artists. The full form is worth running, because 100 pools "
+        "of 40 libraries are too few to check a coverage",
     )  # fmt: skip

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main
 from experiments.support.game_music import CACHE
 from experiments.support.music_sets import fitted_copy, music_sets
@@ -32,7 +33,7 @@ from musicsim.extensions.robustness.changes import UNCHANGED, analyse_changes
 from musicsim.extensions.robustness.measuring import Found, K, search_changed, share_kept
 from musicsim.library import Library
 
-N_QUERIES = {False: 30, True: 300}
+N_QUERIES = {False: 30, True: 100}
 
 
 def table(
@@ -73,8 +74,9 @@ def measure(
     chosen = np.random.default_rng(settings.seed).permutation(len(candidates))[: N_QUERIES[settings.full]]
     songs = [candidates[i] for i in sorted(chosen)]
     sounds: list[dict[str, Sound]] = []
+    analyse = kept_parts("robustness", settings).cache(analyse_changes)
     with one_core_each() as pool:
-        for number, sound in enumerate(pool.map(analyse_changes, [song.path for song in songs]), start=1):
+        for number, sound in enumerate(pool.map(analyse, [song.path for song in songs]), start=1):
             sounds.append(sound)
             if number % 10 == 0:
                 progress(f"{name}: {number} of {len(songs)} songs changed")
@@ -123,7 +125,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 
 if __name__ == "__main__":
     main(
-        "robustness", __doc__.splitlines()[0], run, takes_sets=True,
-        short="30 of at most 300 queries per collection. The full form is worth running, because two misses "
+        "robustness", __doc__.splitlines()[0], run, takes_sets=True, has_parts=True,
+        short="30 of at most 100 queries per collection. The full form is worth running, because two misses "
         "among 30 queries already refute a claim",
     )  # fmt: skip

@@ -115,7 +115,6 @@ class Protocol:
     """The grid of MLR, its stopping rule and the codebooks."""
 
     splits: int
-    losses: tuple[str, ...]
     Cs: tuple[float, ...]
     tol: float
     max_cuts: int
@@ -213,7 +212,7 @@ def native_distances(representation: str, X: Float64Array, train: Int64Array) ->
 def learned_distances(
     X: Float64Array, split: Split, k: int, regularizer: str, protocol: Protocol
 ) -> tuple[Float64Array, str, float]:
-    """Return MLR distances (n_songs, n_train) after PCA, the C (and loss) with the best validation AUC, and the gap.
+    """Return MLR distances (n_songs, n_train) after PCA, the C with the best validation AUC, and the gap.
 
     PCA (95 % of the variance) and MLR see training songs only. All components are divided by one number that gives the
     training songs variance 1 overall. A value of C then means the same for every representation.
@@ -223,21 +222,19 @@ def learned_distances(
     Z = _principal(X, split)
     inside, validation, _ = split.relevance[k]
     best: tuple[float, Float64Array, MLR] | None = None
-    for loss in protocol.losses:
-        mlr = MLR(loss, regularizer=regularizer, tol=protocol.tol, max_cuts=protocol.max_cuts)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows the gaps
-            path = mlr.fit_path(Z[split.train], inside, protocol.Cs)
-        for fitted in path:
-            songs = fitted.transform(Z)
-            D = _euclidean(songs, songs[split.train])
-            auc = float(np.nanmean(distance_scores(D[split.validation], validation)["auc"]))
-            if best is None or auc > best[0]:  # ties go to the smallest C
-                best = auc, D, fitted
+    mlr = MLR("auc", regularizer=regularizer, tol=protocol.tol, max_cuts=protocol.max_cuts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows the gaps
+        path = mlr.fit_path(Z[split.train], inside, protocol.Cs)
+    for fitted in path:
+        songs = fitted.transform(Z)
+        D = _euclidean(songs, songs[split.train])
+        auc = float(np.nanmean(distance_scores(D[split.validation], validation)["auc"]))
+        if best is None or auc > best[0]:  # ties go to the smallest C
+            best = auc, D, fitted
     assert best is not None
     _, D, chosen = best
-    loss = f"{chosen.loss}, " if len(protocol.losses) > 1 else ""
-    return D, f"{loss}C {chosen.C:g}", float(chosen.history_[-1]["gap"])
+    return D, f"C {chosen.C:g}", float(chosen.history_[-1]["gap"])
 
 
 def mean_distances(X: Float64Array, split: Split, k: int, learning: str) -> tuple[Float64Array, str]:
