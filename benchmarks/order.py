@@ -41,6 +41,7 @@ __all__ = ["Task", "first_below", "survey"]
 
 NEAR, BEST = 1e-2, 3e-3
 """Relative gaps: where a fit has arrived, and of what is taken for the best objective."""
+LIMIT_S = 60.0
 _PATIENCE = 5.0
 """Times the limit of a rival, which the fit has that the others are measured against."""
 RANK = 64
@@ -225,17 +226,16 @@ def fit_rows(
     pool: ProcessPoolExecutor, n_songs: int, structure: str, settings: Settings, progress: Progress
 ) -> tuple[list[Row], list[Claim]]:
     """Measure all ways to the objective of one size and structure, the accelerated solver first."""
-    limit_s = settings.facts["limit_s"]
     rows: list[dict[str, Any]] = []
     best = np.nan
     methods = [ACCELERATED, SUBGRADIENT]
     if structure == "full":
-        if n_songs <= (2_000 if settings.full else 400):
+        if n_songs <= 400:
             methods.append(ONE_BY_ONE)
         methods.append(TSTE)
     for method in methods:
         level = None if method in (ACCELERATED, TSTE) else (1.0 + NEAR) * best
-        task = pool.submit(fit_row, n_songs, structure, method, level, limit_s, settings.seed)
+        task = pool.submit(fit_row, n_songs, structure, method, level, LIMIT_S, settings.seed)
         row, least = task.result()
         if method == ACCELERATED:
             best = least
@@ -294,16 +294,15 @@ def cleaning_rows(pool: ProcessPoolExecutor, settings: Settings, progress: Progr
     return rows, claims
 
 
-def _sizes(settings: Settings) -> Iterator[tuple[int, str]]:
+def _sizes() -> Iterator[tuple[int, str]]:
     for n_songs in QUESTIONS_PER_SONG:
         yield n_songs, "full"
-        if settings.full or n_songs <= 2_000:  # one weight per song: 10,000 columns
+        if n_songs <= 2_000:  # one weight per song means 10,000 columns
             yield n_songs, "diagonal"
 
 
 def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence[Claim]]:
-    limit_s = 300.0 if settings.full else 8.0
-    settings.facts.update({"limit_s": limit_s, "rank": RANK, "C": C, "t-STE dimensions": T_STE_DIMENSIONS})
+    settings.facts.update({"limit_s": LIMIT_S, "rank": RANK, "C": C, "t-STE dimensions": T_STE_DIMENSIONS})
     rows: list[Row] = []
     claims: list[Claim] = []
     # spawned, so that the children start without the memory of this process
@@ -316,14 +315,9 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
 
 
 def _fits(pool: ProcessPoolExecutor, settings: Settings, progress: Progress) -> Iterator[tuple[list[Row], list[Claim]]]:
-    for n_songs, structure in _sizes(settings):
+    for n_songs, structure in _sizes():
         yield fit_rows(pool, n_songs, structure, settings, progress)
 
 
 if __name__ == "__main__":
-    main(
-        "order", "partial order embedding and cleaning of comparisons", run,
-        short="a limit of 8 s instead of 300 s per fit, without solving one by one for 2,000 songs and diagonal "
-        "matrices for 10,000. The full form is worth running for 10,000 songs, where sub-gradients end far above "
-        "the optimum",
-    )  # fmt: skip
+    main("order", "partial order embedding and cleaning of comparisons", run)

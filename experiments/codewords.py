@@ -40,12 +40,8 @@ from musicsim.evaluation.ranking import distance_scores
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.kernels import inverse_document_frequency, tfidf_map
 
-SHORT = Protocol(
-    splits=3, Cs=(10.0, 100.0, 1e3, 1e4), tol=1e-2, max_cuts=60,
-    codewords=(256, 512, 1024, 2048), taus=(1, 2, 4, 8), most_songs=1000,
-)  # fmt: skip
-FULL = Protocol(
-    splits=10, Cs=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5), tol=1e-2, max_cuts=200,
+PROTOCOL = Protocol(
+    splits=10, Cs=(10.0, 100.0, 1e3, 1e4), tol=1e-2, max_cuts=60,
     codewords=(256, 512, 1024, 2048), taus=(1, 2, 4, 8), most_songs=None,
 )  # fmt: skip
 DIMENSIONS = "dimensions"
@@ -119,20 +115,19 @@ def _claims(rows: list[dict[str, Any]], tags: dict[str, float]) -> Iterator[Clai
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
-    """Measure three splits of the demo's artists; ten, all songs and more C with ``--full``."""
-    protocol = FULL if settings.full else SHORT
+    """Measure ten splits of the demo's artists."""
     with demo_library(settings.seed, progress) as library:
         snapshot = take_snapshot(library)
-        rows_of = chosen_songs(snapshot, protocol.most_songs, settings.seed)
-        songs, splits = splits_of(snapshot, rows_of, protocol.splits, settings.seed)
+        rows_of = chosen_songs(snapshot, PROTOCOL.most_songs, settings.seed)
+        songs, splits = splits_of(snapshot, rows_of, PROTOCOL.splits, settings.seed)
     k = min(splits[0].relevance)
-    settings.facts.update(asdict(protocol), songs=len(songs.ids), similar_artists=k)
+    settings.facts.update(asdict(PROTOCOL), songs=len(songs.ids), similar_artists=k)
     measure = kept_parts("codewords", settings).cache(measured_codewords)
     with one_core_each() as pool:
         tasks = {
-            (split.number, size): pool.submit(measure, songs, split, k, size, protocol, settings.seed)
+            (split.number, size): pool.submit(measure, songs, split, k, size, PROTOCOL, settings.seed)
             for split in splits
-            for size in protocol.codewords
+            for size in PROTOCOL.codewords
         }
         found = {}
         for (number, size), task in tasks.items():
@@ -140,7 +135,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             progress(f"split {number + 1}, {size} codewords")
     rows = [
         _row([found[split.number, size][nth] for split in splits], size, tau)
-        for size, (nth, tau) in product(protocol.codewords, enumerate(protocol.taus))
+        for size, (nth, tau) in product(PROTOCOL.codewords, enumerate(PROTOCOL.taus))
     ]
     of_tags = [measured_tags(songs, split, k, settings.seed) for split in splits]
     tags = {name: _summary(of_tags, name) for name in TAGS_IN_THESIS}
@@ -153,9 +148,4 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
 
 
 if __name__ == "__main__":
-    main(
-        "codewords", __doc__.splitlines()[0], run, has_parts=True,
-        short="3 of 10 splits, four of six values of C, and at most 60 instead of 200 cuts. The full form is "
-        "worth running for the human tags, whose difference is far below the standard deviations over "
-        "splits",
-    )  # fmt: skip
+    main("codewords", __doc__.splitlines()[0], run, has_parts=True)

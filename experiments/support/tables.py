@@ -585,7 +585,7 @@ def _uci(rows: list[Row]) -> Lines:
 def _admm(rows: list[Row]) -> Lines:
     yield (
         "", "test AUC (sd)", "projections (thesis)", "cuts", "splits that converged", "GTZAN: error, % (Graz-02)",
-        "CPU s (Graz-02)", "converged",
+        "CPU s (Graz-02)", "splits that converged",
     )  # fmt: skip
     for method in _values(rows, "figure 4.4"):
         song, kernels = _one(rows, figure_4_4=method), _one(rows, table_4_1=method)
@@ -602,7 +602,7 @@ def _admm(rows: list[Row]) -> Lines:
             line += [
                 _beside(_plain(kernels["error, %"]), error and _plain(error)),
                 _beside(_plain(kernels["CPU s"]), seconds and _plain(seconds, 0)),
-                "yes" if kernels["arrived"] else "no",
+                f"{kernels['arrived']} of {kernels['splits']}",
             ]
         yield method, *(line + [""] * 3)[:7]
 
