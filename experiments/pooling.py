@@ -5,7 +5,7 @@ from 30 artists. *DerSimonian-Laird* is the usual interval, with a normal quanti
 
 *Sets*: public sets are cut into "private" libraries of whole artists. Two fixed models of the descriptors are compared.
 The first is Euclidean distance of the z-scored columns. The second is Euclidean distance in their principal axes with
-95 % of the variance, all scaled to equal variance. In spotify_msd (800 random artists; with ``--full``, all), songs by
+95 % of the variance, all scaled to equal variance. In spotify_msd (800 random artists), songs by
 the same artist are relevant. In gtzan, songs of the same genre are relevant, and each song counts as an artist, because
 artists are unknown. In lastfm, each row is an artist, and the ten artists with the most listeners in common are
 relevant. Queries search their own library, without hub reduction. Each library contributes rounded numbers, as in the
@@ -50,12 +50,12 @@ TAUS = (0.0, 0.01, 0.03)
 MEAN, MIN_ERROR, MAX_ERROR, N_ARTISTS = 0.04, 0.005, 0.04, 30
 N_MEASURED = {False: 4_000, True: 20_000}
 """Libraries of each set and way to cut: 100 or 500 pools of 40. The standard error of a coverage is 2 or 1 points."""
-N_SIMULATED = {False: 2000, True: 20_000}
-N_REMOVED = {False: 100, True: 1000}
+N_SIMULATED = {False: 2000, True: 10_000}
+N_REMOVED = {False: 100, True: 300}
 SONGS = (50, 200, 1000)
 """Sizes of the libraries from which a song is removed."""
 N_CLUSTERS, SHARE = 8, 0.7
-MAX_ARTISTS = {False: 800, True: 10_000}
+MAX_ARTISTS = 800
 COUNTED = ("auc", "map")
 """Measures of the rows about sets."""
 
@@ -268,14 +268,14 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         if shared_data() is None:
             settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
         else:
-            most, n = MAX_ARTISTS[is_full], N_MEASURED[is_full]
-            settings.facts.update({"libraries of each set and way": n, "artists of spotify_msd, at most": most})
+            n = N_MEASURED[is_full]
+            settings.facts.update({"libraries of each set and way": n, "artists of spotify_msd, at most": MAX_ARTISTS})
             for name in SETS:
                 for how in ("parted", "drawn", "specialized"):
-                    tasks[f"{name}, {how}"] = pool.submit(measured, name, most, how, n, seed)
+                    tasks[f"{name}, {how}"] = pool.submit(measured, name, MAX_ARTISTS, how, n, seed)
                 for n_songs in SONGS:
                     tasks[f"{name}, {n_songs} songs: one removed"] = pool.submit(
-                        removed, name, most, n_songs, N_REMOVED[is_full], seed
+                        removed, name, MAX_ARTISTS, n_songs, N_REMOVED[is_full], seed
                     )
         simulations = [pool.submit(simulated, n, tau, N_SIMULATED[is_full], seed) for n in SIZES for tau in TAUS]
         rows = [simulation.result() for simulation in simulations]
@@ -301,7 +301,6 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
 if __name__ == "__main__":
     main(
         "pooling", __doc__.splitlines()[0], run, data=("gtzan", "hetrec2011-lastfm-2k", "spotify_msd"), has_parts=True,
-        short="4,000 of 20,000 libraries of each set and way, 2,000 of 20,000 simulated pools, and 100 of 1,000 "
-        "removed songs. The set spotify_msd has 800 of its artists. The full form is worth running, because 100 pools "
-        "of 40 libraries are too few to check a coverage",
+        short="4,000 of 20,000 libraries of each set and way, 2,000 of 10,000 simulated pools, and 100 of 300 removed "
+        "songs. The full form is worth running, because 100 pools of 40 libraries are too few to check a coverage",
     )  # fmt: skip

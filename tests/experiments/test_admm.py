@@ -31,7 +31,7 @@ def test_every_solver_finds_informative_family(rng):
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 57))
     X[:, 16] += 6.0 * y
-    protocol = SHORT.__class__(1, (5,), (5,), (10.0,), (10.0,), 1, 5e-2, 30)
+    protocol = SHORT.__class__(1, (5,), (5,), (10.0,), (10.0,), 1, 5e-2, 5e-2, 30)
     found = measured_kernels(X, y, 0, protocol, 0)
     assert list(found) == list(solvers((5,)))
     for one in found.values():

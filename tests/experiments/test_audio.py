@@ -50,9 +50,7 @@ from musicsim.search import MutualProximity
 from tests.metric import truth
 from tests.sounds import KINDS, open_library, write_song
 
-TINY = Protocol(
-    splits=2, Cs=(1.0, 30.0), tol=1e-2, max_cuts=20, codewords=(32,), taus=(2,), most_songs=None
-)
+TINY = Protocol(splits=2, Cs=(1.0, 30.0), tol=1e-2, max_cuts=20, codewords=(32,), taus=(2,), most_songs=None)
 TRAIN, VALIDATION, TEST = np.arange(20), np.arange(20, 30), np.arange(30, 40)
 
 

@@ -82,3 +82,9 @@ def test_command_prints_each_change(tiny_library):
     out, _ = run("evaluate", "--robustness", 2, library=tiny_library.folder)
     assert "mp3 64 kbit/s" in out
     assert "2 songs, with 95% intervals" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("other", [("--against", "Sound"), ("--split", "test"), ("--search",), ("--by", "genre")])
+def test_command_rejects_options_that_it_would_ignore(tiny_library, other):
+    _, err = run("evaluate", "--robustness", 2, *other, library=tiny_library.folder, expect=2)
+    assert "can be combined only with --model and --json" in " ".join(err.split())
