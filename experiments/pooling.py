@@ -5,11 +5,11 @@ from 30 artists. *DerSimonian-Laird* is the usual interval, with a normal quanti
 
 *Sets*: public sets are cut into "private" libraries of whole artists. Two fixed models of the descriptors are compared.
 The first is Euclidean distance of the z-scored columns. The second is Euclidean distance in their principal axes with
-95 % of the variance, all scaled to equal variance. In spotify_msd (800 random artists), songs by
-the same artist are relevant. In gtzan, songs of the same genre are relevant, and each song counts as an artist, because
-artists are unknown. In lastfm, each row is an artist, and the ten artists with the most listeners in common are
-relevant. Queries search their own library, without hub reduction. Each library contributes rounded numbers, as in the
-file of `musicsim evaluate --contribute`.
+95 % of the variance, all scaled to equal variance. In spotify_msd (800 random artists), songs by the same artist are
+relevant. In gtzan, songs of the same genre are relevant, and each song counts as an artist, because artists are
+unknown. In lastfm, each row is an artist, and the ten artists with the most listeners in common are relevant. Queries
+search their own library, without hub reduction. Each library contributes rounded numbers, as in the file of
+`musicsim evaluate --contribute`.
 
 - parted: all artists are parted into 40 libraries, and all 40 are pooled
 - drawn: each library draws its artists from all artists, so libraries are independent

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from operator import itemgetter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from benchmarks.support.report import format_lead
@@ -584,7 +585,7 @@ def _uci(rows: list[Row]) -> Lines:
 @_table("admm")
 def _admm(rows: list[Row]) -> Lines:
     yield (
-        "", "test AUC (sd)", "projections (thesis)", "cuts", "splits that converged", "GTZAN: error, % (Graz-02)",
+        "", "test AUC (sd)", "projections (thesis)", "cuts", "splits that converged", "GTZAN: error, % ± sd (Graz-02)",
         "CPU s (Graz-02)", "splits that converged",
     )  # fmt: skip
     for method in _values(rows, "figure 4.4"):
@@ -600,7 +601,7 @@ def _admm(rows: list[Row]) -> Lines:
         if kernels:
             error, seconds = kernels["thesis error, %"], kernels["thesis CPU s"]
             line += [
-                _beside(_plain(kernels["error, %"]), error and _plain(error)),
+                _beside(f"{_plain(kernels['error, %'])} ± {_plain(kernels['error, % sd'])}", error and _plain(error)),
                 _beside(_plain(kernels["CPU s"]), seconds and _plain(seconds, 0)),
                 f"{kernels['arrived']} of {kernels['splits']}",
             ]
@@ -887,8 +888,23 @@ def _listeners_artists(rows: list[Row]) -> Lines:
     for method in _values(rows, "artists, by comparison"):
         known, new = (_one(rows, **{kind: method}) for kind in ("artists__by_comparison", "artists__by_artist"))
         thesis = new.get("thesis, biographies")
-        figure = _beside(_share(new["in order"], 3), thesis and _share(thesis, 3)) if new else ""
-        yield method.replace(" as they are", ", not learned"), _share(known["in order"], 3), figure
+        figure = _beside(_in_order(new), thesis and _share(thesis, 3)) if new else ""
+        yield method.replace(" as they are", ", not learned"), _in_order(known), figure
+
+
+def _in_order(row: Row) -> str:
+    return f"{_share(row['in order'], 3)} ± {_share(row['in order, standard error'], 3)}"
+
+
+@_table("subgraphs")
+def _subgraphs(rows: list[Row]) -> Lines:
+    yield "", "splits", "standard deviation over subgraphs", "held-out comparisons in order", "comparisons kept"
+    for space in _values(rows, "space"):
+        own = [row for row in rows if row["space"] == space]
+        spread = [row["sd over subgraphs"] for row in own]
+        in_order, kept = (fmean(row[name] for row in own) for name in ("held-out ones in order", "comparisons kept"))
+        spreads = f"{_share(min(spread), 3)} to {_share(max(spread), 3)}"
+        yield space, str(len(own)), spreads, _share(in_order), _plain(kept, 0)
 
 
 _BOTH = "company, neighbours"
