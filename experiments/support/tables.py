@@ -867,6 +867,34 @@ def _order_synthetic(rows: list[Row]) -> Lines:
         yield said, *line, "" if of[0]["thesis, images"] is None else _share(of[0]["thesis, images"], 3)
 
 
+@_table("order: sizes", "benchmarks/order")
+def _order_sizes(rows: list[Row]) -> Lines:
+    methods = {
+        "accelerated": "accelerated, to 1e-2 (certified)", "sub-gradient": "sub-gradient, to 1e-2 (certified)",
+        "one by one": "one outer product per comparison", "t-STE": "t-STE, to its own 1e-2",
+    }  # fmt: skip
+    yield "songs, comparisons, structure", *methods.values(), "in order: accelerated, t-STE", "peak memory"
+    fits = [row for row in rows if row.get("embedding")]
+    for songs, structure in dict.fromkeys((row["songs"], row["structure"]) for row in fits):
+        of = {name: _one(fits, songs=songs, structure=structure, embedding=name) for name in methods}
+        ours = of["accelerated"]
+        in_order = (_share(row["in order"]) for row in (ours, of["t-STE"]) if row)
+        yield (
+            f"{songs:,}, {ours['comparisons']:,}, {structure}",
+            *(_seconds_to_near(row) if row else "" for row in of.values()),
+            ", ".join(in_order),
+            f"{_share(ours['mb'] / 1000, 1)} GB",
+        )
+
+
+def _seconds_to_near(row: Row) -> str:
+    reached, certified = row["cpu_s to 1e-2"], row["certified"]
+    if reached is None:
+        return f"not reached after {_significant(row['cpu_s in all'], 2)} ({row['above the best']:.0%} above)"
+    text = _significant(reached, 2)
+    return text if certified is None else f"{text} ({_significant(certified, 2)})"
+
+
 @_table("listeners: songs")
 def _listeners_songs(rows: list[Row]) -> Lines:
     yield "", "by question", "by song"
@@ -1003,6 +1031,39 @@ def _search_building(rows: list[Row]) -> Lines:
         best = [min(kind, key=itemgetter("ms_95")) if kind else {} for kind in there]
         cells = (f"{_significant(row['build_s'], 2)}, {_significant(row['mb'], 2)}" if row else "–" for row in best)
         yield data, *cells
+
+
+@_table("ten_million: indexes", "benchmarks/ten_million")
+def _large_indexes(rows: list[Row]) -> Lines:
+    yield (
+        "vectors, index", "build: s, CPU s", "a query at a recall of .95, ms", "at a recall of .99, ms",
+        "memory while searching, MB",
+    )  # fmt: skip
+    for n, index in dict.fromkeys((row["rows"], row["index"]) for row in rows):
+        own = {row["what"]: row for row in rows if (row["rows"], row["index"]) == (n, index)}
+        build, queries = own["build"], [own.get(f"query at recall 0.{level}") for level in (95, 99)]
+        yield (
+            f"{n:,}, {index}",
+            f"{_plain(build['s'], 0)}, {_plain(build['cpu_s'], 0)}",
+            *(f"{_significant(row['ms'], 2)} ({_share(row['recall'], 3)})" if row else "–" for row in queries),
+            _plain(own["open"]["mb"], 0),
+        )
+
+
+@_table("ten_million: steps", "benchmarks/ten_million")
+def _large_steps(rows: list[Row]) -> Lines:
+    sizes = _values(rows, "rows")
+    yield "PartitionIndex", *(f"{n:,} vectors" for n in sizes)
+    ours = {(row["what"], row["rows"]): row for row in rows if row["index"] == "PartitionIndex"}
+    for what in dict.fromkeys(what for what, _ in ours):
+        yield what, *(_step(ours[what, n]) for n in sizes)
+
+
+def _step(row: Row) -> str:
+    if row.get("ms") is None:
+        return f"{_significant(row['s'], 2)} s"
+    recall = "" if row.get("recall") is None else f"; recall {_share(row['recall'], 3)}"
+    return f"{_significant(row['ms'], 2)} ms; 95% take less than {_significant(row['ms_p95'], 2)} ms{recall}"
 
 
 @_table("blind_radio")
