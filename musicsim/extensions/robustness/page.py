@@ -14,7 +14,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """Show a button that measures robustness; after a click, show progress, then the table."""
     st.caption(
         f"Takes the middle {QUERY_S:.0f} seconds of {N_SONGS} songs, changes them as a bad copy or another version "
-        "would, and searches for them with the model in use."
+        "would, and searches for them with the model in use. This takes about two minutes on two cores."
     )
     show_measurement(
         snapshot, "robustness", label="Measure robustness", icon=":material/science:",
