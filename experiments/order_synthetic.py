@@ -67,8 +67,7 @@ class Protocol:
     max_iter: int
 
 
-SHORT = Protocol(n_songs=100, n_new=30, n_listed=7, n_tested=2_000, draws=4, tol=2e-2, max_iter=150)
-FULL = Protocol(n_songs=200, n_new=50, n_listed=8, n_tested=5_000, draws=10, tol=1e-2, max_iter=300)
+PROTOCOL = Protocol(n_songs=100, n_new=30, n_listed=7, n_tested=2_000, draws=10, tol=2e-2, max_iter=150)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,34 +249,28 @@ def claims(tables: dict[float, list[Row]]) -> Iterator[Claim]:
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
-    protocol = FULL if settings.full else SHORT
     settings.facts.update(
         {
-            "draws": protocol.draws,
-            "songs": protocol.n_songs,
-            "comparisons asked": protocol.n_songs * protocol.n_listed * (protocol.n_listed - 1) // 2,
+            "draws": PROTOCOL.draws,
+            "songs": PROTOCOL.n_songs,
+            "comparisons asked": PROTOCOL.n_songs * PROTOCOL.n_listed * (PROTOCOL.n_listed - 1) // 2,
         }
     )
     tables: dict[float, list[Row]] = {}
     part = kept_parts("order_synthetic", settings).cache(_measure)
     with one_core_each() as pool:
         tasks: dict[float, list[Future[list[Result]]]] = {
-            noise: [pool.submit(part, nth, noise, protocol, settings.seed) for nth in range(protocol.draws)]
+            noise: [pool.submit(part, nth, noise, PROTOCOL, settings.seed) for nth in range(PROTOCOL.draws)]
             for noise in NOISE_LEVELS
         }
         for noise, of_noise in tasks.items():
             results = []
             for nth, task in enumerate(of_noise, start=1):
                 results.append(task.result())
-                progress(f"{noise:.0%} wrong: draw {nth} of {protocol.draws}")
+                progress(f"{noise:.0%} wrong: draw {nth} of {PROTOCOL.draws}")
             tables[noise] = list(_noise_rows(noise, results))
     return [row for rows in tables.values() for row in rows], list(claims(tables))
 
 
 if __name__ == "__main__":
-    main(
-        "order_synthetic", "partial order embedding where the truth is known", run, has_parts=True,
-        short="4 of 10 draws, each with half as many songs, shorter lists and fewer tested comparisons. Fits "
-        "stop earlier. The full form is worth running, because the weights of noise kernels are close to "
-        "their limit",
-    )  # fmt: skip
+    main("order_synthetic", "partial order embedding where the truth is known", run, has_parts=True)

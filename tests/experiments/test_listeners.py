@@ -295,7 +295,7 @@ def test_test_comparisons_are_true_and_unseen():
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_noise_flips_requested_share_of_comparisons(noise):
-    clear, noisy = (order_synthetic.draw(order_synthetic.SHORT, level, 0) for level in (0.0, noise))
+    clear, noisy = (order_synthetic.draw(order_synthetic.PROTOCOL, level, 0) for level in (0.0, noise))
     n = clear.n_asked
     is_wrong = (clear.comparisons[:n] != noisy.comparisons[:n]).any(axis=1)
     # four standard errors of 2,100 draws
