@@ -1,8 +1,8 @@
 """Ten million songs on one machine: vectors on the disk, an index in memory.
 
-Vectors of 105 dimensions, like the app's (`large_library.drawn_vectors`), in a file that is mapped: a million, and with
-``--full`` also ten million (4.2 GB, and 1.1 GB for the index, in the folder for temporary files). Each index is built
-in one process, saved, and opened in another one, which starts with none of the files in memory.
+Vectors of 105 dimensions, like the app's (`large_library.drawn_vectors`), are in a file that is mapped. There are a
+million, and ``--full`` also measures ten million (4.2 GB, and 1.1 GB for the index, in the folder for temporary files).
+Each index is built in one process, saved, and opened in another one, which starts with none of the files in memory.
 
 `s` are wall seconds, `cpu_s` CPU seconds of all threads. Queries come one at a time on one thread. `ms` is the median
 wall time, `ms_p95` its 95th percentile, `cpu_ms` the mean CPU time. `mb` is the peak memory of the process, sampled ten
