@@ -67,7 +67,7 @@ class Protocol:
     max_iter: int
 
 
-PROTOCOL = Protocol(n_songs=100, n_new=30, n_listed=7, n_tested=2_000, draws=10, tol=2e-2, max_iter=150)
+PROTOCOL = Protocol(n_songs=100, n_new=30, n_listed=7, n_tested=2_000, draws=20, tol=1e-2, max_iter=300)
 
 
 @dataclass(frozen=True, slots=True)
