@@ -692,6 +692,18 @@ def _letor(rows: list[Row]) -> Lines:
             )
 
 
+@_table("lgmml: fits", "benchmarks/lgmml")
+def _lgmml_fits(rows: list[Row]) -> Lines:
+    yield "", "seconds per fit", "AUC", "MAP"
+    for row in rows:
+        if row["part"] == "rivals":
+            name, seconds = row["method"], row.get("ours_s", row.get("rival_s"))
+            if "chosen" in row:
+                name = f"{name}, {row['chosen']} (at t = 1/2, the AUC is {_share(row['AUC at t = 1/2'], 3)})"
+            spent = "" if seconds is None else _significant(seconds, 2)
+            yield _pointed(name), spent, _share(row["AUC"], 3), _share(row["MAP"], 3)
+
+
 @_table("local_metrics: gain")
 def _local_gain(rows: list[Row]) -> Lines:
     shares = {0.5: "half as many metrics as centers", 1: "as many", 2: "twice as many", 4: "four times as many"}
