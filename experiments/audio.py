@@ -289,8 +289,7 @@ def _table(
 ) -> tuple[list[dict[str, Any]], list[Claim]]:
     artists = [songs.artists[split.test] for split in splits]
     order = (VQ, TFIDF, PPK, GMM, GMM_SPACE, SMD, TAGS)
-    codebooks = sorted({key[4:] for key in by if key[4]})
-    base = max(codebooks, key=lambda c: (c[0] <= 1024, c[1] == 4, c[0]))
+    (base,) = {key[4:] for key in by if key[4]}
     rows, claims = [], []
     for k in ks:
         native = (k, VQ, NATIVE, False, *base)

@@ -101,13 +101,10 @@ class Protocol:
 
 
 SHORT = Protocol(
-    artist_splits=2, tol=2e-2, max_iter=60, family_grid=(30.0,),
-    diagonal_grid=(30.0,), diagonal_iter=20,
-    max_rank=20,
+    artist_splits=2, tol=2e-2, max_iter=60, family_grid=(30.0,), diagonal_grid=(30.0,), diagonal_iter=20, max_rank=20,
 )  # fmt: skip
 FULL = Protocol(
-    artist_splits=10, tol=1e-2, max_iter=500, family_grid=(10.0, 30.0, 100.0),
-    diagonal_grid=(10.0, 30.0, 100.0),
+    artist_splits=10, tol=1e-2, max_iter=500, family_grid=(10.0, 30.0, 100.0), diagonal_grid=(10.0, 30.0, 100.0),
     diagonal_iter=60, max_rank=50,
 )  # fmt: skip
 IDENTITY_CS = (1e3, 3e3, 1e4)

@@ -116,7 +116,7 @@ def score_all(D: Float64Array, is_relevant: BoolArray) -> dict[str, Float64Array
 
 
 @cache
-def load(name: str, max_artists: int, seed: int) -> Songs:
+def load(name: str, seed: int) -> Songs:
     """Load a set, or the songs of a random sample of its artists, and fit both models and the clusters on all of it."""
     from sklearn.cluster import KMeans
 
@@ -124,8 +124,8 @@ def load(name: str, max_artists: int, seed: int) -> Songs:
     assert shared is not None
     collection = SETS[name](shared)
     artists = np.random.default_rng(seed).permutation(np.unique(collection.artists))
-    if len(artists) > max_artists and collection.labels is not None and name != "gtzan":
-        rows = np.flatnonzero(np.isin(collection.artists, artists[:max_artists]))
+    if len(artists) > MAX_ARTISTS and collection.labels is not None and name != "gtzan":
+        rows = np.flatnonzero(np.isin(collection.artists, artists[:MAX_ARTISTS]))
         collection = replace(
             collection, X=collection.X[rows], labels=collection.labels[rows], artists=collection.artists[rows]
         )
@@ -207,9 +207,9 @@ def simulate(n: int, tau: float, n_pools: int, seed: int) -> dict[str, Any]:
     return {"part": "simulated", "libraries": n, "true tau": tau} | summarize(pools) | covered
 
 
-def measure_set(name: str, max_artists: int, how: str, n: int, seed: int) -> list[dict[str, Any]]:
+def measure_set(name: str, how: str, n: int, seed: int) -> list[dict[str, Any]]:
     """Measure `n` libraries of a set, and pool them."""
-    songs, rng = load(name, max_artists, seed), np.random.default_rng(seed)
+    songs, rng = load(name, seed), np.random.default_rng(seed)
     measured = [songs.measure(songs.rows_of(artists)) for artists in cut(songs, how, n, rng)]
     rows = []
     for measure in COUNTED:
@@ -225,9 +225,9 @@ def measure_set(name: str, max_artists: int, how: str, n: int, seed: int) -> lis
     return rows
 
 
-def remove_songs(name: str, max_artists: int, n_songs: int, n: int, seed: int) -> list[dict[str, Any]]:
+def remove_songs(name: str, n_songs: int, n: int, seed: int) -> list[dict[str, Any]]:
     """Remove one song from `n` libraries of about `n_songs` songs each, and compare the files."""
-    songs, rng = load(name, max_artists, seed), np.random.default_rng(seed)
+    songs, rng = load(name, seed), np.random.default_rng(seed)
     per_artist = len(songs.collection.X) / len(songs.artists)
     is_same: list[bool] = []
     is_in_step: list[bool] = []
@@ -265,6 +265,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     simulated, removed, measured = map(kept.cache, (simulate, remove_songs, measure_set))
     tasks: dict[str, Future[list[dict[str, Any]]]] = {}
     with one_core_each() as pool:
+        simulations = [pool.submit(simulated, n, tau, N_SIMULATED[is_full], seed) for n in SIZES for tau in TAUS]
         if shared_data() is None:
             settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
         else:
@@ -272,13 +273,13 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             settings.facts.update({"libraries of each set and way": n, "artists of spotify_msd, at most": MAX_ARTISTS})
             for name in SETS:
                 for how in ("parted", "drawn", "specialized"):
-                    tasks[f"{name}, {how}"] = pool.submit(measured, name, MAX_ARTISTS, how, n, seed)
+                    tasks[f"{name}, {how}"] = pool.submit(measured, name, how, n, seed)
                 for n_songs in SONGS:
                     tasks[f"{name}, {n_songs} songs: one removed"] = pool.submit(
-                        removed, name, MAX_ARTISTS, n_songs, N_REMOVED[is_full], seed
+                        removed, name, n_songs, N_REMOVED[is_full], seed
                     )
-        simulations = [pool.submit(simulated, n, tau, N_SIMULATED[is_full], seed) for n in SIZES for tau in TAUS]
         rows = [simulation.result() for simulation in simulations]
+        progress("simulated libraries")
         for name, task in tasks.items():
             rows += task.result()
             progress(name)

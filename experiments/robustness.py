@@ -126,6 +126,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 if __name__ == "__main__":
     main(
         "robustness", __doc__.splitlines()[0], run, takes_sets=True, has_parts=True,
-        short="30 of at most 100 queries per collection. This is final, because the same two of 30 real recordings "
-        "are missed without a change, so more queries would not change the cost of the changes",
+        short="30 of at most 100 queries per collection. This is final, because Sound misses as many of the 30 real "
+        "recordings without a change, so the missed goal is not due to the changes",
     )  # fmt: skip

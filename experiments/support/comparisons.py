@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.support.results import Report
 
-__all__ = ["COMPARED", "TOPICS", "Task"]
+__all__ = ["COMPARED", "TOPICS", "Task", "group_rows"]
 
 Row = Mapping[str, Any]
 
@@ -55,7 +55,7 @@ def _least(values: Iterable[float | None]) -> float | None:
     return min((value for value in values if value is not None), default=None)
 
 
-def _groups(rows: Iterable[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
+def group_rows(rows: Iterable[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
     """Group rows by these columns, in the order of first occurrence."""
     found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -76,7 +76,7 @@ def _ms_at_95(row: Row) -> float | None:
 def _search(report: Report) -> Iterator[Task]:
     # rivals are not measured in batches
     one_by_one = [row for row in report["rows"] if not row["setting"].endswith("batch")]
-    for (data, n), rows in _groups(one_by_one, "data", "rows"):
+    for (data, n), rows in group_rows(one_by_one, "data", "rows"):
         quickest: dict[str, Row] = {}
         for row in rows:
             who = "musicsim" if row["index"].startswith("musicsim") else row["index"]
@@ -103,20 +103,20 @@ def _ten_million(report: Report) -> Iterator[Task]:
         "one query with hub reduction, recall .95": ("hubs reduced", "ms", "ms"),
         "memory of the process that searches": ("query at recall 0.95", "mb", "MB"),
     }
-    for (n,), rows in _groups(report["rows"], "rows"):
+    for (n,), rows in group_rows(report["rows"], "rows"):
         for name, (what, column, unit) in tasks.items():
             of = {row["index"]: row.get(column) for row in rows if row["what"] == what}
             yield Task(f"{n:,} vectors: {name}", unit, of.pop("PartitionIndex", None), of)
 
 
 def _hamming(report: Report) -> Iterator[Task]:
-    for (n, bits), of_size in _groups(report["rows"], "codes", "bits"):
+    for (n, bits), of_size in group_rows(report["rows"], "codes", "bits"):
         for column, what in (("top10_us", "ten nearest of"), ("radius2_us", "all within 2 bits of")):
             if column == "radius2_us" and bits > 32:
                 continue  # too small to compare
             tasks = [
                 _of_codes(f"{what} {n:,} codes of {bits} bits ({kind})", rows, column)
-                for (kind,), rows in _groups(of_size, "data")
+                for (kind,), rows in group_rows(of_size, "data")
             ]
             worst = min(tasks, key=lambda task: math.inf if task.lead is None else task.lead)
             kinds = f"; smallest lead among {len(tasks)} kinds of codes" if len(tasks) > 1 else ""
@@ -142,7 +142,7 @@ def _of_codes(name: str, rows: Sequence[Row], column: str) -> Task:
 
 
 def _codebook(report: Report) -> Iterator[Task]:
-    for (data, task), rows in _groups(report["rows"], "data", "task"):
+    for (data, task), rows in group_rows(report["rows"], "data", "task"):
         frames = "frames of recordings" if data == "recordings" else f"{data} frames"
         ours = [row for row in rows if row["method"].startswith("musicsim")]
         if task == "fit":
@@ -295,7 +295,7 @@ def _ingest(report: Report) -> Iterator[Task]:
 
 def _relevance(report: Report) -> Iterator[Task]:
     warm = [row for row in report["rows"] if row["method"].endswith(", once warm")]
-    for (data,), rows in _groups(warm, "data"):
+    for (data,), rows in group_rows(warm, "data"):
         seconds = {row["method"].removesuffix(", once warm"): row["CPU s"] for row in rows}
         seconds["scipy's sparse product"] = seconds.pop("scipy")
         yield Task(

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.support.report import format_lead
-from experiments.support.comparisons import COMPARED, TOPICS, Task
+from experiments.support.comparisons import COMPARED, TOPICS, Task, group_rows
 from experiments.support.results import ROOT, Report, read
 from musicsim.extensions.paper_tables.paper_tables import short_form
 
@@ -599,9 +599,10 @@ def _admm(rows: list[Row]) -> Lines:
             f"{song['arrived']} of {song['splits']}",
         ]
         if kernels:
-            error, seconds = kernels["thesis error, %"], kernels["thesis CPU s"]
+            error, seconds, sd = (kernels[name] for name in ("thesis error, %", "thesis CPU s", "error, % sd"))
+            ours = _plain(kernels["error, %"]) + ("" if sd is None else f" ± {_plain(sd)}")
             line += [
-                _beside(f"{_plain(kernels['error, %'])} ± {_plain(kernels['error, % sd'])}", error and _plain(error)),
+                _beside(ours, error and _plain(error)),
                 _beside(_plain(kernels["CPU s"]), seconds and _plain(seconds, 0)),
                 f"{kernels['arrived']} of {kernels['splits']}",
             ]
@@ -887,8 +888,8 @@ def _order_sizes(rows: list[Row]) -> Lines:
     }  # fmt: skip
     yield "songs, comparisons, structure", *methods.values(), "in order: accelerated, t-STE", "peak memory"
     fits = [row for row in rows if row.get("embedding")]
-    for songs, structure in dict.fromkeys((row["songs"], row["structure"]) for row in fits):
-        of = {name: _one(fits, songs=songs, structure=structure, embedding=name) for name in methods}
+    for (songs, structure), own in group_rows(fits, "songs", "structure"):
+        of = {name: _one(own, embedding=name) for name in methods}
         ours = of["accelerated"]
         in_order = (_share(row["in order"]) for row in (ours, of["t-STE"]) if row)
         yield (
@@ -939,8 +940,7 @@ def _in_order(row: Row) -> str:
 @_table("subgraphs")
 def _subgraphs(rows: list[Row]) -> Lines:
     yield "", "splits", "standard deviation over subgraphs", "held-out comparisons in order", "comparisons kept"
-    for space in _values(rows, "space"):
-        own = [row for row in rows if row["space"] == space]
+    for (space,), own in group_rows(rows, "space"):
         spread = [row["sd over subgraphs"] for row in own]
         in_order, kept = (fmean(row[name] for row in own) for name in ("held-out ones in order", "comparisons kept"))
         spreads = f"{_share(min(spread), 3)} to {_share(max(spread), 3)}"
@@ -1051,8 +1051,8 @@ def _large_indexes(rows: list[Row]) -> Lines:
         "vectors, index", "build: s, CPU s", "a query at a recall of .95, ms", "at a recall of .99, ms",
         "memory while searching, MB",
     )  # fmt: skip
-    for n, index in dict.fromkeys((row["rows"], row["index"]) for row in rows):
-        own = {row["what"]: row for row in rows if (row["rows"], row["index"]) == (n, index)}
+    for (n, index), of_index in group_rows(rows, "rows", "index"):
+        own = {row["what"]: row for row in of_index}
         build, queries = own["build"], [own.get(f"query at recall 0.{level}") for level in (95, 99)]
         yield (
             f"{n:,}, {index}",
@@ -1064,11 +1064,9 @@ def _large_indexes(rows: list[Row]) -> Lines:
 
 @_table("ten_million: steps", "benchmarks/ten_million")
 def _large_steps(rows: list[Row]) -> Lines:
-    sizes = _values(rows, "rows")
-    yield "PartitionIndex", *(f"{n:,} vectors" for n in sizes)
-    ours = {(row["what"], row["rows"]): row for row in rows if row["index"] == "PartitionIndex"}
-    for what in dict.fromkeys(what for what, _ in ours):
-        yield what, *(_step(ours[what, n]) for n in sizes)
+    yield "PartitionIndex", *(f"{n:,} vectors" for n in _values(rows, "rows"))
+    for (what,), of_sizes in group_rows([row for row in rows if row["index"] == "PartitionIndex"], "what"):
+        yield what, *map(_step, of_sizes)
 
 
 def _step(row: Row) -> str:
