@@ -107,7 +107,8 @@ def test_search_box_works_with_keyboard(page, address):
     page.keyboard.press("/")
     expect(box).to_be_focused()
     page.keyboard.type("song noise")
-    expect(options).to_contain_text(["noise"] * 5)  # those of the last letter, not of an earlier one
+    expect(options).to_have_count(5)  # those of the last letter, not of an earlier one
+    expect(options).to_contain_text(["noise"] * 5)
     expect(options.first).to_have_attribute("aria-selected", "true")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")

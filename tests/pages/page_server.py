@@ -63,6 +63,26 @@ def _draw_new() -> None:
     st.write(NEW)
 
 
+def count_clicks() -> None:
+    """Draw a button whose callback is busy, and the number of its calls that ended."""
+    st.session_state.setdefault("clicks", 0)
+    st.button("Count", key="count", on_click=_count)
+    st.write(f"{st.session_state.clicks} clicks")
+
+
+@st.fragment
+def count_clicks_in_fragment() -> None:
+    """Do the same in a fragment."""
+    count_clicks()
+
+
+def _count() -> None:
+    _is_drawing.set()
+    _may_end.wait(PATIENCE_S)
+    time.sleep(BUSY_S)
+    st.session_state.clicks += 1  # ends the callback if a request for the page waits
+
+
 class _OnHeartbeat:
     """ASGI middleware that lets the page's run end when a heartbeat arrives, also while the event loop is busy."""
 
@@ -85,8 +105,10 @@ class _OnHeartbeat:
         await self._app(scope, receive_and_note if scope["type"] == "websocket" else receive, send)
 
 
-def _request(*, page: str = "", fragment: str = "") -> bytes:
+def _request(*, page: str = "", fragment: str = "", click: str = "") -> bytes:
     message = BackMsg()
+    if click:
+        message.rerun_script.widget_states.widgets.add(id=click, trigger_value=True)
     message.rerun_script.page_script_hash, message.rerun_script.fragment_id = page, fragment
     message.rerun_script.query_string = ""
     return message.SerializeToString()
@@ -143,3 +165,17 @@ def pages_shown(script: str) -> list[str]:
         if NEW not in shown and _requested.count(pages[NEW]) > 1:  # its run is still to come
             shown += _texts(_receive_run(socket))
         return shown
+
+
+def clicks_counted(script: str) -> list[str]:
+    """Return what the browser gets if it clicks, and requests the page while the callback is busy."""
+    with _connect(script, is_busy=False) as socket:
+        socket.send_bytes(_request())
+        first = _receive_run(socket)
+        button = next(message.delta.new_element.button.id for message in first if message.delta.new_element.button.id)
+        fragment = next((message.delta.fragment_id for message in first if message.delta.fragment_id), "")
+        socket.send_bytes(_request(click=button, fragment=fragment))
+        _is_drawing.wait(PATIENCE_S)
+        socket.send_bytes(_request())
+        socket.send_bytes(HEARTBEAT)
+        return _texts(_receive_run(socket))

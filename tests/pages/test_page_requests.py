@@ -9,6 +9,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
+from musicsim.ui.base import page_requests
 from musicsim.ui.base.page_requests import PageRequests
 from tests.pages.page_server import FIRST, LAST, NEW, SCRIPT
 from tests.waiting import PATIENCE_S, settled
@@ -111,9 +112,9 @@ def test_fragment_passes_while_no_page_runs(before):
 
 
 def test_requests_keep_their_order():
-    click = request("click")
-    assert names_after(WHOLE, QUEUE, click, BAR) == ["page", "queue", "click"]
-    assert names_after(WHOLE, QUEUE, click, BAR, end()) == ["page", "queue", "click", "bar"]
+    sent = [WHOLE, start(), navigation("listen"), QUEUE, request("click"), BAR]
+    assert names_after(*sent) == ["page", "queue", "click"]
+    assert names_after(*sent, end()) == ["page", "queue", "click", "bar"]
 
 
 def test_stop_does_not_wait():
@@ -211,3 +212,37 @@ def test_browser_gets_all_of_the_page_before_its_end(tmp_path):
 def test_rerun_does_not_lose_a_change_of_page(tmp_path):
     shown = run_server("pages_shown", "draw_pages", tmp_path)
     assert NEW in shown, "Streamlit may drop elements of interrupted runs of the old page"
+
+
+@pytest.mark.parametrize("page", ["count_clicks", "count_clicks_in_fragment"])
+def test_request_for_page_does_not_end_a_callback(page, tmp_path):
+    assert run_server("clicks_counted", page, tmp_path) == "['1 clicks']"
+
+
+CLICKS = [
+    pytest.param(request("click"), id="in page"),
+    pytest.param(request("click", fragment="queue"), id="in fragment"),
+]
+BODY = ForwardMsg()
+BODY.delta.fragment_id = "queue"
+
+
+@pytest.mark.parametrize("click", CLICKS)
+@pytest.mark.parametrize("before", [(), (start(),), (start(), ForwardMsg(page_info_changed={})), (BODY,)])
+def test_page_waits_for_callbacks_of_clicks(click, before):
+    assert names_after(click, *before, WHOLE) == ["click"]
+
+
+@pytest.mark.parametrize("click", CLICKS)
+@pytest.mark.parametrize("after", [BODY, navigation("listen"), end(), end(EARLY)])
+def test_page_runs_after_callbacks_of_clicks(click, after):
+    assert names_after(click, start("queue"), WHOLE, after) == ["click", "page"]
+
+
+def test_fragment_does_not_wait_for_callbacks():
+    assert names_after(request("click", fragment="queue"), BAR) == ["click", "bar"]
+
+
+def test_page_waits_for_callbacks_only_for_a_while(monkeypatch):
+    monkeypatch.setattr(page_requests, "CALLBACKS_S", 0.0)
+    assert names_after(request("click"), WHOLE) == ["click", "page"]

@@ -36,8 +36,10 @@ function overlay() {
 }
 
 const state = { given: false, taken: null };
+let stop = () => {}; // ends what the previous data started
 
-export default function ({ data }) {
+export default function ({ data, parentElement }) {
+  stop();
   if (state.given && state.taken !== data.taken && document.querySelector(BOX)) {
     document.querySelector(BUTTON)?.click(); // closes the popover with the box
     state.given = false;
@@ -63,8 +65,9 @@ export default function ({ data }) {
     only.items.add(event.dataTransfer.files[0]);
     give(only.files);
   });
-  return () => {
+  stop = () => {
     closing.abort();
     shown.remove();
   };
+  return closeIfGone(parentElement, stop);
 }

@@ -61,6 +61,6 @@ function mount(component, className, testid, View) {
     parentElement.append(root);
   }
   root.view.receive(component);
-  return () => root.view.close();
+  return closeIfGone(parentElement, () => root.view.close());
 }
 

@@ -953,5 +953,5 @@ export default function (component) {
   const { map } = root;
   map.stage.ariaLabel ??= component.data.alt;
   map.receive(component);
-  return () => map.close();
+  return closeIfGone(parentElement, () => map.close());
 }

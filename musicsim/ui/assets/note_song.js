@@ -3,7 +3,10 @@
 
 const SETTLED_MS = 250; // songs that are skipped or cannot be played in this time are not reported
 
-export default function ({ data, setTriggerValue }) {
+let stop = () => {}; // ends what the previous data started
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  stop();
   const player = () => window[Symbol.for("musicsim.player")];
   let waiting = 0;
   const note = () => {
@@ -14,8 +17,9 @@ export default function ({ data, setTriggerValue }) {
   player()?.receive(data.resent);
   note();
   document.addEventListener("musicsim-song", note);
-  return () => {
+  stop = () => {
     clearTimeout(waiting);
     document.removeEventListener("musicsim-song", note);
   };
+  return closeIfGone(parentElement, stop);
 }

@@ -315,7 +315,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const engine = (window[ENGINE] ??= new Engine());
   if (data.role === "player") engine.attach(parentElement, setTriggerValue);
   engine.receive(data);
-  return () => {
+  return closeIfGone(parentElement, () => {
     if (data.role === "player") engine.detach(parentElement);
-  };
+  });
 }

@@ -106,7 +106,7 @@ class Finder {
     this.matches = data.matches;
     const place = this.matches.findIndex((m) => m.kind === marked?.kind && m.value === marked?.value);
     this.drawLines(Math.max(place, 0));
-    if (this.isHasty && this.isCurrent() && this.matches.length) this.pick(this.matches[0]);
+    if (this.isHasty && this.isCurrent() && this.matches.length) this.pick(this.matches[this.active]);
     else if (document.activeElement === this.input) this.show();
     this.isHasty = false;
   }
@@ -161,7 +161,7 @@ class Finder {
     this.activate(index);
   }
 
-  /** Choose the marked line; if matches are still pending, choose the first line when they arrive. */
+  /** Choose the marked line; if matches are still pending, choose when they arrive. */
   enter() {
     if (!this.isCurrent()) {
       this.isHasty = true;
@@ -278,5 +278,5 @@ export default function (component) {
     parentElement.append(root);
   }
   root.finder.receive(component);
-  return () => root.finder.close();
+  return closeIfGone(parentElement, () => root.finder.close());
 }

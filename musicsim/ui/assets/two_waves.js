@@ -223,7 +223,7 @@ function legend(slots, sides, sound) {
 export default function ({ data, parentElement }) {
   const shown = JSON.stringify(data);
   const old = parentElement.querySelector("[data-testid=two-waves]");
-  if (old?.shown === shown) return old.close; // the page ran again, for example for the player's next song
+  if (old?.shown === shown) return closeIfGone(parentElement, old.close); // the page ran again, for example for the player's next song
   old?.close();
   const closing = new AbortController();
   const message = element("div", { className: "message" });
@@ -247,5 +247,5 @@ export default function ({ data, parentElement }) {
     root.remove();
   };
   parentElement.append(root);
-  return root.close;
+  return closeIfGone(parentElement, root.close);
 }

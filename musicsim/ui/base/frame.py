@@ -21,10 +21,15 @@ def asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
+def scripts(*names: str) -> str:
+    """Return scripts joined to one module, with the functions that all components have."""
+    return "".join(asset(f"{name}.js") for name in ("leaving", *names))
+
+
 def component(name: str, *before: str, isolate_styles: bool = True) -> Callable[..., Any]:
     """Return a component made of the scripts in `before`, the script `name` and, if it exists, the style `name`."""
     css = asset(f"{name}.css") if (_ASSETS / f"{name}.css").exists() else None
-    js = "".join(asset(f"{part}.js") for part in (*before, name))
+    js = scripts(*before, name)
     return st.components.v2.component(f"musicsim_{name}", css=css, js=js, isolate_styles=isolate_styles)
 
 

@@ -1,12 +1,18 @@
 """Middleware that gives Streamlit a page's requests at the right time and for the right page."""
 
+import time
 from collections import deque
+from typing import NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from musicsim.api.inbox import Inbox
 from musicsim.ui.base.page_messages import MAX_RUN_BYTES, PageRerun, is_end_of_run, rerun_of
+
+_AFTER_CALLBACKS = {"page_config_changed", "navigation", "script_finished"}
+CALLBACKS_S = 2.0
+"""A request to run the page waits no longer than this for the callbacks of earlier clicks."""
 
 
 class PageRequests:
@@ -18,6 +24,8 @@ class PageRequests:
     - The browser learns of a new page only when its script starts. Until then, clicks and fragments request a rerun of
       the old page. Streamlit would return to that page, or run its fragments, for which the browser removes all
       elements of the new page. These requests are redirected to the new page.
+    - A request to run the page also ends a callback, at its next access to the session's state, and the click has no
+      effect. Such a request is held until the callbacks of earlier clicks have ended.
     - If a page calls ``st.rerun()`` while a request for another page waits, Streamlit runs the old page again instead.
       The request for the other page is then repeated.
     """
@@ -42,26 +50,50 @@ class PageRequests:
             requests.close()
 
 
+class _Request(NamedTuple):
+    message: Message
+    has_clicks: bool
+    is_of_fragment: bool
+
+
 class _Requests:
     def __init__(self, receive: Receive) -> None:
         self._inbox = Inbox(receive)
-        self._due: deque[Message] = deque()
-        self._held: list[Message] = []
+        self._others: deque[Message] = deque()
+        self._due: deque[_Request] = deque()
+        self._held: list[_Request] = []
+        self._calls_until = 0.0  # time at which callbacks of a click are expected to have ended
+        self._has_run_begun = False  # since the last click
         self._is_page_running = False
         self._page = ""  # the page last requested by the browser or shown to it
-        self._change: Message | None = None  # the request for this page, until its script starts
+        self._change: _Request | None = None  # the request for this page, until its script starts
         self._is_start_due = False  # of a page that was requested
         self._is_old_start_due = False  # of a page that was requested before the change
 
     async def receive(self) -> Message:
-        while not self._due:
-            message = await self._inbox.read()
+        while (wait_s := self._wait_s()) != 0:
+            message = await self._inbox.read(wait_s)
             if message is not None:
                 self._sort(message)
-        return self._due.popleft()
+        if self._others:
+            return self._others.popleft()
+        request = self._due.popleft()
+        if request.has_clicks:
+            self._calls_until, self._has_run_begun = time.monotonic() + CALLBACKS_S, False
+        return request.message
+
+    def _wait_s(self) -> float | None:
+        """Return the seconds until a message may pass, or None if there is none."""
+        if not self._others and not self._due:
+            return None
+        if self._others or self._due[0].is_of_fragment:
+            return 0.0
+        return max(0.0, self._calls_until - time.monotonic())
 
     def note(self, sent: ForwardMsg) -> None:
         """Follow the page's runs by the messages to the browser."""
+        if self._calls_until:
+            self._note_callbacks(sent)
         if sent.metadata.run.fragment_ids:
             return
         kind = sent.WhichOneof("type")
@@ -72,6 +104,15 @@ class _Requests:
         elif is_end_of_run(sent):
             self._is_page_running = False
             self._release()
+            self._inbox.wake()
+
+    def _note_callbacks(self, sent: ForwardMsg) -> None:
+        """Notice the first message after the callbacks of a click, which Streamlit calls after a run has begun."""
+        kind = sent.WhichOneof("type")
+        if kind == "new_session":
+            self._has_run_begun = True
+        elif self._has_run_begun and (kind in _AFTER_CALLBACKS or sent.delta.fragment_id):
+            self._calls_until = 0.0
             self._inbox.wake()
 
     def close(self) -> None:
@@ -90,23 +131,28 @@ class _Requests:
     def _sort(self, message: Message) -> None:
         sent = rerun_of(message["bytes"]) if message.get("bytes") else None
         if sent is None:
-            self._due.append(message)
+            self._others.append(message)
             return
         rerun = sent.move(self._page)
         if rerun is not sent:
             message = {**message, "bytes": rerun.to_bytes()}
-        if rerun.is_of_fragment and self._is_page_running:
-            self._held.append(message)
-            return
+        request = _Request(message, rerun.has_clicks, rerun.is_of_fragment)
         if not rerun.is_of_fragment:
-            self._note_request(rerun, message)
-        self._due.append(message)
+            self._request_page(rerun, request)
+        elif self._is_page_running:
+            self._held.append(request)
+        else:
+            self._due.append(request)
 
-    def _note_request(self, rerun: PageRerun, message: Message) -> None:
+    def _request_page(self, rerun: PageRerun, request: _Request) -> None:
         self._is_page_running = True
-        self._release()  # the order of requests stays; Streamlit runs the page once, with the clicks of all
+        # the order of requests stays; Streamlit runs the page once, with the clicks of all
+        has_clicks = request.has_clicks or any(held.has_clicks for held in self._held)
+        self._due.extend(held._replace(has_clicks=False) for held in self._held)
+        self._held.clear()
+        self._due.append(request._replace(has_clicks=has_clicks))
         if rerun.page and rerun.page != self._page:
-            self._change = message if self._page else None
+            self._change = request if self._page else None
             self._page, self._is_old_start_due = rerun.page, self._is_start_due
         self._is_start_due = True
 

@@ -23,7 +23,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from musicsim.ui.base.frame import asset, component
+from musicsim.ui.base.frame import asset, component, scripts
 from musicsim.ui.base.keys import Key, read_event
 
 logger = logging.getLogger(__name__)
@@ -220,8 +220,7 @@ def _is_fragment_callback() -> bool:
 
 
 def _component(name: str, **view: Any) -> Callable[..., Any]:
-    js = asset("elements.js") + asset("player_engine.js") + asset("player.js")
-    return st.components.v2.component(name, js=js, **view)
+    return st.components.v2.component(name, js=scripts("elements", "player_engine", "player"), **view)
 
 
 def _receive() -> None:

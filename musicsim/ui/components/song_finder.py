@@ -14,7 +14,7 @@ from musicsim.explorer.search.requested import find_matching_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import Words, parse_sound, parse_words
 from musicsim.library import Song
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import Key, read_event
 from musicsim.ui.base.text import artist_or_folder, clean
 from musicsim.wording import count
@@ -209,10 +209,7 @@ def _box(
     text = " ".join(sent[:_MAX_TEXT].split()) if isinstance(sent, str) else ""
     matches = search(text) if text else ()
     known = suggest() if text and not matches else ()
-    component = st.components.v2.component(
-        "musicsim_finder", css=asset("song_finder.css"), js=asset("song_finder.js"), isolate_styles=False
-    )
-    component(
+    component("song_finder", isolate_styles=False)(
         key=key, height="content", on_text_change=lambda: None, **callbacks,
         data={
             "label": label, "is_labelled": is_labelled, "help": help, "placeholder": placeholder,

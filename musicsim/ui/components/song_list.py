@@ -8,7 +8,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from musicsim.library import Library, Song
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
 from musicsim.ui.base.openers import active_library
 from musicsim.ui.base.text import artist_or_folder
@@ -70,8 +70,7 @@ def song_list(
         if action is not None:
             on_action(action)
 
-    component = st.components.v2.component("musicsim_song_list", css=asset("song_list.css"), js=asset("song_list.js"))
-    component(
+    component("song_list")(
         key=key, height="content", on_action_change=receive,
         data={
             "rows": [asdict(row) for row in rows], "editable": editable, "queue": is_queue, "first": first,

@@ -8,7 +8,7 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public
-from musicsim.ui.base.frame import asset
+from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import CHOSEN, MARKED
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.text import plain, toast_errors
@@ -26,8 +26,7 @@ def add_sound() -> None:
         st.file_uploader("Drop a file", type=UPLOAD_TYPES, key=FILE_KEY, on_change=_take_upload, args=(FILE_KEY,))
         st.audio_input("Or record", key=MICROPHONE_KEY, on_change=_take_upload, args=(MICROPHONE_KEY,))
     upload = EXAMPLE.get()
-    component = st.components.v2.component("musicsim_drop", js=asset("drop_anywhere.js"))
-    component(key="listen_drop", data={"taken": upload.digest if upload else ""}, height="content")
+    component("drop_anywhere")(key="listen_drop", data={"taken": upload.digest if upload else ""}, height="content")
 
 
 def _take_upload(key: str) -> None:

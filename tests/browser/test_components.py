@@ -1,0 +1,90 @@
+"""Scripts of components, without Streamlit: new data can arrive before a component has received the previous data.
+
+Streamlit then calls the function that the component returned for the previous data, while the component is on the page.
+"""
+
+import pytest
+
+from musicsim.ui.base.frame import scripts
+
+# Loads a component. `call` gives it data, as Streamlit does; `gone` collects the functions that it returns.
+LOAD = """async (script) => {
+  const source = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+  const { default: show } = await import(source);
+  document.body.replaceChildren();
+  window.parentElement = document.body.appendChild(document.createElement("div"));
+  window.sent = [];
+  window.gone = [];
+  const set = (...event) => window.sent.push(event);
+  window.call = (data) => window.gone.push(
+    show({ data, parentElement: window.parentElement, setStateValue: set, setTriggerValue: set })
+  );
+}"""
+FINDER = {
+    "label": "Search", "is_labelled": False, "help": "", "placeholder": "", "nothing": "Nothing", "chosen": [],
+    "matches": [], "text": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def load(page):
+    """Load the component of some scripts into an empty page."""
+
+    def load(*names: str) -> None:
+        page.evaluate(LOAD, scripts(*names))
+
+    page.goto("about:blank")
+    return load
+
+
+def test_search_box_keeps_text_if_newer_data_arrives_early(page, load):
+    load("song_finder")
+    page.evaluate("data => call(data)", FINDER)
+    page.locator("input").fill("piano")
+    page.evaluate("data => { call({...data, text: 'p'}); gone.at(-1)(); call({...data, text: 'pi'}); }", FINDER)
+    assert page.locator("input").input_value() == "piano"
+    assert page.evaluate("document.activeElement.tagName") == "INPUT"
+    page.evaluate("parentElement.remove(); gone.at(-1)()")
+    assert page.evaluate("parentElement.childElementCount") == 0
+
+
+def test_page_reports_each_song_once(page, load):
+    page.clock.install()
+    load("note_song")
+
+    def play(song: int) -> None:
+        page.evaluate(
+            "song => { player.track.song_id = song; document.dispatchEvent(new Event('musicsim-song')); }", song
+        )
+        page.clock.run_for(1000)
+
+    page.evaluate("window.player = window[Symbol.for('musicsim.player')] = { track: { song_id: 0 }, receive() {} }")
+    for song in (1, 2, 3):
+        page.evaluate("known => call({ known, resent: [] })", song - 1)
+        play(song)
+    play(4)
+    page.evaluate("parentElement.remove(); gone.at(-1)()")
+    play(5)
+    assert page.evaluate("sent") == [["song", song] for song in (1, 2, 3, 4)]
+
+
+def test_dropped_file_is_given_once(page, load):
+    load("drop_anywhere")
+    given = page.evaluate(
+        """async () => {
+          const box = document.createElement("div");
+          box.className = "st-key-search_file";
+          box.innerHTML = "<input type=file>";
+          document.body.append(box);
+          let given = 0;
+          box.firstChild.addEventListener("change", () => { given += 1; });
+          for (const taken of ["", "first", "second"]) call({ taken });
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File(["sound"], "song.mp3"));
+          document.dispatchEvent(new DragEvent("drop", { dataTransfer }));
+          while (!given) await new Promise(requestAnimationFrame);
+          await new Promise((done) => setTimeout(done, 100));
+          return given;
+        }"""
+    )
+    assert given == 1
