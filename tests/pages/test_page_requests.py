@@ -246,3 +246,58 @@ def test_fragment_does_not_wait_for_callbacks():
 def test_page_waits_for_callbacks_only_for_a_while(monkeypatch):
     monkeypatch.setattr(page_requests, "CALLBACKS_S", 0.0)
     assert names_after(request("click"), WHOLE) == ["click", "page"]
+
+
+def element(widget, *, fragment="") -> ForwardMsg:
+    message = ForwardMsg()
+    message.delta.fragment_id = fragment
+    message.delta.new_element.bidi_component.id = widget
+    return message
+
+
+def sends(fragment, *, event="", **states: str) -> bytes:
+    """Return a request of a fragment with the values of components, and an event of one of them."""
+    message = BackMsg()
+    message.rerun_script.fragment_id = fragment
+    for name, value in states.items():
+        message.rerun_script.widget_states.widgets.add(id=name, json_value=value)
+    if event:
+        message.rerun_script.widget_states.widgets.add(
+            id=f"$$STREAMLIT_INTERNAL_KEY_{event}__events", json_trigger_value="play"
+        )
+    return message.SerializeToString()
+
+
+def fragments_after(*messages: ForwardMsg | bytes) -> list[str]:
+    shown = [start(), element("list", fragment="queue"), element("box", fragment="search"), element("map"), end()]
+    return [BackMsg.FromString(message).rerun_script.fragment_id for message in received_after(*shown, *messages)]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        sends("queue", event="list", box="a"),
+        sends("queue", event="list", map="a"),
+        sends("search", event="list", box="a"),
+        sends("search", event="map"),
+    ],
+)
+def test_page_runs_if_several_parts_of_it_changed(sent):
+    assert fragments_after(sent) == [""]
+
+
+@pytest.mark.parametrize(
+    "sent", [sends("queue"), sends("queue", event="list"), sends("search", box="a"), sends("queue", unknown="a")]
+)
+def test_only_fragment_runs_if_nothing_else_changed(sent):
+    assert fragments_after(sent) == [BackMsg.FromString(sent).rerun_script.fragment_id]
+
+
+def test_known_values_are_no_change():
+    first = sends("search", box="a")
+    assert fragments_after(first, sends("queue", event="list", box="a")) == ["search", "queue"]
+    assert fragments_after(first, sends("queue", event="list", box="b")) == ["search", ""]
+
+
+def test_widgets_of_another_page_are_forgotten():
+    assert fragments_after(start(page="library"), end(), sends("queue", box="a")) == ["queue"]

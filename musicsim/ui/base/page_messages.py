@@ -1,5 +1,6 @@
 """Messages between Streamlit and its pages, filtered for visitors."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,7 @@ _TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_
 MAX_RUN_BYTES = 1 << 16
 """Maximum size in bytes of a message about a run; larger messages are page elements."""
 _SCRIPT = "app.py"
+_EVENT_START, _EVENT_END = "$$STREAMLIT_INTERNAL_KEY_", "__events"
 
 
 def is_of_a_page(message: bytes) -> bool:
@@ -49,9 +51,14 @@ class PageRerun:
     n_bytes: int
 
     @cached_property
+    def states(self) -> dict[str, WidgetState]:
+        """The values of the page's widgets, keyed by widget id."""
+        return {state.id: state for state in self.message.rerun_script.widget_states.widgets}
+
+    @cached_property
     def clicks(self) -> dict[str, WidgetState]:
         """Triggers that are set, keyed by widget id; a page sends each trigger only once."""
-        return {state.id: state for state in self.message.rerun_script.widget_states.widgets if _is_click(state)}
+        return {name: state for name, state in self.states.items() if _is_click(state)}
 
     @property
     def has_clicks(self) -> bool:
@@ -64,9 +71,23 @@ class PageRerun:
         return str(self.message.rerun_script.page_script_hash)
 
     @property
+    def fragment(self) -> str:
+        """The part of the page that is to run; empty for all of it."""
+        return str(self.message.rerun_script.fragment_id)
+
+    @property
     def is_of_fragment(self) -> bool:
         """True if only a fragment of the page is to run."""
-        return bool(self.message.rerun_script.fragment_id)
+        return bool(self.fragment)
+
+    def changed_since(self, states: Mapping[str, WidgetState]) -> set[str]:
+        """Return the widgets that were clicked or changed since an earlier request."""
+        changed = {name for name, state in self.states.items() if _is_changed(state, states.get(name))}
+        return {_widget_of_event(name) for name in changed | self.clicks.keys()}
+
+    def widen(self) -> "PageRerun":
+        """Return a request for the whole page."""
+        return self._of_whole(self.page)
 
     def move(self, page: str) -> "PageRerun":
         """Return a request for all of `page` if this is a click or a fragment of another page.
@@ -77,11 +98,14 @@ class PageRerun:
         is_of_left_page = page and self.page and self.page != page
         if not is_of_left_page or not (self.has_clicks or self.is_of_fragment):
             return self
-        moved = BackMsg()
-        moved.CopyFrom(self.message)
-        moved.rerun_script.page_script_hash = page
-        moved.rerun_script.ClearField("fragment_id")
-        return PageRerun(moved, moved.ByteSize())
+        return self._of_whole(page)
+
+    def _of_whole(self, page: str) -> "PageRerun":
+        whole = BackMsg()
+        whole.CopyFrom(self.message)
+        whole.rerun_script.page_script_hash = page
+        whole.rerun_script.ClearField("fragment_id")
+        return PageRerun(whole, whole.ByteSize())
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
         """Return the newer request with the clicks of this one added, or None if the two requests conflict."""
@@ -132,3 +156,20 @@ def _is_click(state: WidgetState) -> bool:
         return False
     value = getattr(state, kind)
     return bool(value.ListFields()) if hasattr(value, "ListFields") else bool(value)
+
+
+def _is_changed(state: WidgetState, before: WidgetState | None) -> bool:
+    """Return True for a new value; widgets other than components also send their defaults, which are not new values."""
+    return state != before if before is not None else state.WhichOneof("value") == "json_value"
+
+
+def _widget_of_event(name: str) -> str:
+    """Return the id of the component that an id of an event belongs to; return other ids unchanged."""
+    return name.removeprefix(_EVENT_START).removesuffix(_EVENT_END) if name.startswith(_EVENT_START) else name
+
+
+def widget_of(message: ForwardMsg) -> str:
+    """Return the id of the widget that a message to a page adds, or an empty text."""
+    element = message.delta.new_element
+    kind = element.WhichOneof("type")
+    return str(getattr(getattr(element, kind), "id", "")) if kind else ""

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from musicsim.api.inbox import Inbox
-from musicsim.ui.base.page_messages import MAX_RUN_BYTES, PageRerun, is_end_of_run, rerun_of
+from musicsim.ui.base.page_messages import MAX_RUN_BYTES, PageRerun, is_end_of_run, rerun_of, widget_of
 
 _AFTER_CALLBACKS = {"page_config_changed", "navigation", "script_finished"}
 CALLBACKS_S = 2.0
@@ -24,6 +25,8 @@ class PageRequests:
     - The browser learns of a new page only when its script starts. Until then, clicks and fragments request a rerun of
       the old page. Streamlit would return to that page, or run its fragments, for which the browser removes all
       elements of the new page. These requests are redirected to the new page.
+    - If components of several fragments send values at the same time, the browser requests only one of the fragments.
+      The page then runs instead.
     - A request to run the page also ends a callback, at its next access to the session's state, and the click has no
       effect. Such a request is held until the callbacks of earlier clicks have ended.
     - If a page calls ``st.rerun()`` while a request for another page waits, Streamlit runs the old page again instead.
@@ -66,6 +69,8 @@ class _Requests:
         self._has_run_begun = False  # since the last click
         self._is_page_running = False
         self._page = ""  # the page last requested by the browser or shown to it
+        self._fragments: dict[str, str] = {}  # fragment of each widget on the page; empty for the page itself
+        self._states: dict[str, WidgetState] = {}  # the widgets in the last request
         self._change: _Request | None = None  # the request for this page, until its script starts
         self._is_start_due = False  # of a page that was requested
         self._is_old_start_due = False  # of a page that was requested before the change
@@ -94,6 +99,8 @@ class _Requests:
         """Follow the page's runs by the messages to the browser."""
         if self._calls_until:
             self._note_callbacks(sent)
+        if widget := widget_of(sent):
+            self._fragments[widget] = sent.delta.fragment_id
         if sent.metadata.run.fragment_ids:
             return
         kind = sent.WhichOneof("type")
@@ -120,6 +127,8 @@ class _Requests:
 
     def _note_start(self, page: str) -> None:
         self._is_page_running, self._is_start_due = True, False
+        if page != self._page:
+            self._fragments.clear()
         if self._change is None or page == self._page:
             self._page, self._change = page, None
         elif self._is_old_start_due:
@@ -134,6 +143,9 @@ class _Requests:
             self._others.append(message)
             return
         rerun = sent.move(self._page)
+        if rerun.is_of_fragment and any(self._is_elsewhere(name, rerun) for name in rerun.changed_since(self._states)):
+            rerun = rerun.widen()
+        self._states = rerun.states
         if rerun is not sent:
             message = {**message, "bytes": rerun.to_bytes()}
         request = _Request(message, rerun.has_clicks, rerun.is_of_fragment)
@@ -144,6 +156,10 @@ class _Requests:
         else:
             self._due.append(request)
 
+    def _is_elsewhere(self, widget: str, rerun: PageRerun) -> bool:
+        """Return True if a widget is known to be outside of the fragment that a request names."""
+        return self._fragments.get(widget, rerun.fragment) != rerun.fragment
+
     def _request_page(self, rerun: PageRerun, request: _Request) -> None:
         self._is_page_running = True
         # the order of requests stays; Streamlit runs the page once, with the clicks of all
@@ -152,6 +168,7 @@ class _Requests:
         self._held.clear()
         self._due.append(request._replace(has_clicks=has_clicks))
         if rerun.page and rerun.page != self._page:
+            self._fragments.clear()
             self._change = request if self._page else None
             self._page, self._is_old_start_due = rerun.page, self._is_start_due
         self._is_start_due = True
