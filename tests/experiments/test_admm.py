@@ -1,5 +1,7 @@
 """The experiment on solvers: kernels of families, the vote without oneself, and a run of every solver."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.model_selection import LeaveOneOut, cross_val_score
@@ -31,7 +33,7 @@ def test_every_solver_finds_informative_family(rng):
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 57))
     X[:, 16] += 6.0 * y
-    protocol = SHORT.__class__(1, (5,), (5,), (10.0,), (10.0,), 1, 5e-2, 5e-2, 30)
+    protocol = replace(SHORT, kernel_steps=(5,), Cs_of_kernels=(10.0,), kernel_cuts=30)
     found = measured_kernels(X, y, 0, protocol, 0)
     assert list(found) == list(solvers((5,)))
     for one in found.values():
