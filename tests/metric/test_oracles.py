@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from musicsim.metric import oracles
+from musicsim.metric._pairs import Pairs
 from musicsim.metric.oracles import LOSSES, Oracle
 from tests.metric.programmes import delta, slow_programme
 
@@ -346,6 +347,22 @@ def test_block_size_does_not_change_result(loss, rows, larger_collection, monkey
     cut = Oracle(X, sets, loss).cut(W)
     np.testing.assert_allclose(cut.dpsi, whole.dpsi, rtol=0, atol=1e-12)
     assert (cut.loss, cut.inner) == pytest.approx((whole.loss, whole.inner), **CLOSE)
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_loops_over_pairs_read_rows_of_data_frames(structure, larger_collection, monkeypatch):
+    X, sets, W = larger_collection
+    read = []
+    rankings = Pairs.rankings
+
+    def note(self, *arrays):
+        read.extend(arrays[:4])
+        return rankings(self, *arrays)
+
+    monkeypatch.setattr(Pairs, "rankings", note)
+    Oracle(np.asfortranarray(X), sets, structure=structure).cut(W if structure == "full" else np.diag(W))
+    assert len(read) == 4
+    assert all(array.flags.c_contiguous for array in read), "column order is slow"
 
 
 @pytest.mark.parametrize("loss", LOSSES)
