@@ -73,7 +73,7 @@ SHORT = Protocol(
 FULL = Protocol(
     splits=5, steps=(1, 5, 10, 25, 50, 100), kernel_steps=(1, 5, 10, 25), Cs=(100.0, 1e3, 1e4),
     Cs_of_kernels=(10.0, 100.0), kernel_splits=5, tol=1e-2, kernel_tol=5e-2, max_cuts=200,
-    kernel_cuts=60,  # with 200, sub-gradients take eight minutes per fit and do not arrive either
+    kernel_cuts=60,  # enough for all solvers except sub-gradients, which do not arrive after 200 cuts either
 )  # fmt: skip
 
 Found = dict[str, float]
