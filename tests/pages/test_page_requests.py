@@ -281,13 +281,16 @@ def fragments_after(*messages: ForwardMsg | bytes) -> list[str]:
         sends("search", event="list", box="a"),
         sends("search", event="map"),
     ],
+    ids=["event and text", "event and map", "text and event", "event of the page"],
 )
 def test_page_runs_if_several_parts_of_it_changed(sent):
     assert fragments_after(sent) == [""]
 
 
 @pytest.mark.parametrize(
-    "sent", [sends("queue"), sends("queue", event="list"), sends("search", box="a"), sends("queue", unknown="a")]
+    "sent",
+    [sends("queue"), sends("queue", event="list"), sends("search", box="a"), sends("queue", unknown="a")],
+    ids=["nothing", "event", "text", "unknown widget"],
 )
 def test_only_fragment_runs_if_nothing_else_changed(sent):
     assert fragments_after(sent) == [BackMsg.FromString(sent).rerun_script.fragment_id]
