@@ -67,8 +67,7 @@ class Protocol:
 
 SHORT = Protocol(
     splits=3, steps=(1, 5, 10, 25, 50, 100), kernel_steps=(1, 5, 10, 25), Cs=(100.0, 1e3), Cs_of_kernels=(10.0, 100.0),
-    kernel_splits=1, tol=5e-2, kernel_tol=5e-2, max_cuts=60,
-    kernel_cuts=60,
+    kernel_splits=1, tol=5e-2, kernel_tol=5e-2, max_cuts=60, kernel_cuts=60,
 )  # fmt: skip
 FULL = Protocol(
     splits=5, steps=(1, 5, 10, 25, 50, 100), kernel_steps=(1, 5, 10, 25), Cs=(100.0, 1e3, 1e4),

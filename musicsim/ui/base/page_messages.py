@@ -80,14 +80,18 @@ class PageRerun:
         """True if only a fragment of the page is to run."""
         return bool(self.fragment)
 
-    def changed_since(self, states: Mapping[str, WidgetState]) -> set[str]:
-        """Return the widgets that were clicked or changed since an earlier request."""
-        changed = {name for name, state in self.states.items() if _is_changed(state, states.get(name))}
+    def find_changes(self, before: Mapping[str, WidgetState]) -> set[str]:
+        """Return the widgets that were clicked or changed since the values `before`."""
+        changed = {name for name, state in self.states.items() if _is_changed(state, before.get(name))}
         return {_widget_of_event(name) for name in changed | self.clicks.keys()}
 
-    def widen(self) -> "PageRerun":
-        """Return a request for the whole page."""
-        return self._of_whole(self.page)
+    def widen(self, page: str) -> "PageRerun":
+        """Return a request for all of `page`."""
+        whole = BackMsg()
+        whole.CopyFrom(self.message)
+        whole.rerun_script.page_script_hash = page
+        whole.rerun_script.ClearField("fragment_id")
+        return PageRerun(whole, whole.ByteSize())
 
     def move(self, page: str) -> "PageRerun":
         """Return a request for all of `page` if this is a click or a fragment of another page.
@@ -98,14 +102,7 @@ class PageRerun:
         is_of_left_page = page and self.page and self.page != page
         if not is_of_left_page or not (self.has_clicks or self.is_of_fragment):
             return self
-        return self._of_whole(page)
-
-    def _of_whole(self, page: str) -> "PageRerun":
-        whole = BackMsg()
-        whole.CopyFrom(self.message)
-        whole.rerun_script.page_script_hash = page
-        whole.rerun_script.ClearField("fragment_id")
-        return PageRerun(whole, whole.ByteSize())
+        return self.widen(page)
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
         """Return the newer request with the clicks of this one added, or None if the two requests conflict."""

@@ -88,7 +88,7 @@ class _Requests:
         return request.message
 
     def _wait_s(self) -> float | None:
-        """Return the seconds until a message may pass, or None if there is none."""
+        """Return the seconds until a message may pass, or None without messages."""
         if not self._others and not self._due:
             return None
         if self._others or self._due[0].is_of_fragment:
@@ -143,8 +143,8 @@ class _Requests:
             self._others.append(message)
             return
         rerun = sent.move(self._page)
-        if rerun.is_of_fragment and any(self._is_elsewhere(name, rerun) for name in rerun.changed_since(self._states)):
-            rerun = rerun.widen()
+        if rerun.is_of_fragment and any(self._is_elsewhere(name, rerun) for name in rerun.find_changes(self._states)):
+            rerun = rerun.widen(rerun.page)
         self._states = rerun.states
         if rerun is not sent:
             message = {**message, "bytes": rerun.to_bytes()}
