@@ -2,6 +2,8 @@
 
 import csv
 import io
+import itertools
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -206,6 +208,23 @@ def test_positions_are_cached_by_browser(page, address, home):
     head = 300  # bytes that Chromium counts for the response headers
     assert transferred() > head
     assert transferred() == head, "304"
+
+
+def test_map_is_drawn_if_library_changes_between_answers(page, address):
+    n_answers = itertools.count(1)
+
+    def answer_for_other_songs_once(route):
+        answer = route.fetch()
+        body = answer.body()
+        if next(n_answers) == 1:
+            order = json.loads(body[: body.index(b"\n")])["order"].encode()
+            body = body.replace(order, order[::-1], 1)
+        route.fulfill(status=200, body=body)
+
+    page.route("**/maps/*/places?*", answer_for_other_songs_once)
+    visit(page, address)
+    wait_for_map(page)
+    assert next(n_answers) > 2
 
 
 def test_one_finger_scrolls_page_and_two_zoom_map(chromium, address):

@@ -60,6 +60,7 @@ def _draw_old() -> None:
 
 
 def _draw_new() -> None:
+    _may_end.wait(PATIENCE_S)
     st.write(NEW)
 
 
@@ -105,10 +106,12 @@ class _OnHeartbeat:
         await self._app(scope, receive_and_note if scope["type"] == "websocket" else receive, send)
 
 
-def _request(*, page: str = "", fragment: str = "", click: str = "") -> bytes:
+def _request(*, page: str = "", fragment: str = "", click: str = "", changed: str = "") -> bytes:
     message = BackMsg()
     if click:
         message.rerun_script.widget_states.widgets.add(id=click, trigger_value=True)
+    if changed:
+        message.rerun_script.widget_states.widgets.add(id=changed, json_value="{}")
     message.rerun_script.page_script_hash, message.rerun_script.fragment_id = page, fragment
     message.rerun_script.query_string = ""
     return message.SerializeToString()
@@ -137,6 +140,11 @@ def _texts(messages: list[ForwardMsg]) -> list[str]:
     return [text for message in messages if (text := message.delta.new_element.markdown.body)]
 
 
+def _pages(messages: list[ForwardMsg]) -> dict[str, str]:
+    """Return the hash of each page's script, keyed by the page's name."""
+    return {page.page_name: page.page_script_hash for sent in messages for page in sent.navigation.app_pages}
+
+
 def elements_of_second_run(script: str) -> list[str]:
     """Return what the browser gets from the second run of the page, during which it requests the fragment."""
     with _connect(script, is_busy=True) as socket:
@@ -153,8 +161,7 @@ def pages_shown(script: str) -> list[str]:
     """Return the pages that the browser gets if it requests the new one just before the old one reruns itself."""
     with _connect(script, is_busy=False) as socket:
         socket.send_bytes(_request())
-        first = _receive_run(socket)
-        pages = {page.page_name: page.page_script_hash for sent in first for page in sent.navigation.app_pages}
+        pages = _pages(_receive_run(socket))
         socket.send_bytes(_request(page=pages[OLD]))
         _is_drawing.wait(PATIENCE_S)
         socket.send_bytes(_request(page=pages[NEW]))
@@ -165,6 +172,17 @@ def pages_shown(script: str) -> list[str]:
         if NEW not in shown and _requested.count(pages[NEW]) > 1:  # its run is still to come
             shown += _texts(_receive_run(socket))
         return shown
+
+
+def pages_shown_after_change(script: str) -> list[str]:
+    """Return the pages that the browser gets if a component of the old one sends a value after the navigation."""
+    with _connect(script, is_busy=False) as socket:
+        socket.send_bytes(_request())
+        pages = _pages(_receive_run(socket))
+        socket.send_bytes(_request(page=pages[NEW]))
+        socket.send_bytes(_request(page=pages[OLD], changed="component"))
+        socket.send_bytes(HEARTBEAT)
+        return _texts(_receive_run(socket))
 
 
 def clicks_counted(script: str) -> list[str]:

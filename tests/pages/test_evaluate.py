@@ -106,7 +106,7 @@ def test_fixed_split_can_be_chosen(full):
 
 def open_search() -> AppTest:
     app = open_page()
-    return app.selectbox(key="choose_Evaluate").set_value("search").run()
+    return app.selectbox(key="choose_research_Evaluate").set_value("search").run()
 
 
 def test_small_library_has_no_index_to_measure(full):

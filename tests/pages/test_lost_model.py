@@ -64,5 +64,5 @@ def test_pages_name_lost_model_without_fallback(full, page):
     else:
         assert any("are missing or damaged" in error.value for error in app.error)
     if page == "train":
-        app.button_group(key="choose_Section").set_value("Models").run()
+        app.button_group(key="choose_train_Section").set_value("Models").run()
         assert any(button.label == "In use" for button in app.button)

@@ -18,12 +18,14 @@ EARLY = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 FRAGMENT_DONE = ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
 
 
-def request(click="", *, page="", fragment="") -> bytes:
+def request(click="", *, page="", fragment="", number=3, **texts: str) -> bytes:
     message = BackMsg()
     message.rerun_script.page_script_hash, message.rerun_script.fragment_id = page, fragment
     if click:
         message.rerun_script.widget_states.widgets.add(id=click, trigger_value=True)
-    message.rerun_script.widget_states.widgets.add(id="number", int_value=3)
+    message.rerun_script.widget_states.widgets.add(id="number", int_value=number)
+    for name, value in texts.items():
+        message.rerun_script.widget_states.widgets.add(id=name, string_value=value)
     return message.SerializeToString()
 
 
@@ -143,13 +145,26 @@ def test_late_request_runs_all_of_new_page(late):
     assert BackMsg.FromString(moved) == BackMsg.FromString(expected), "clicks and values stay"
 
 
+@pytest.mark.parametrize("late", [{"number": 4}, {"text": "b"}, {"number": 4, "text": "b"}])
+def test_late_change_runs_new_page(late):
+    shown = [start(), end(), request(page="listen", text="a"), request(page="library")]
+    moved = received_after(*shown, request(page="listen", **late))[-1]
+    assert BackMsg.FromString(moved) == BackMsg.FromString(request(page="library", **late)), "values stay"
+
+
+def test_late_value_of_component_runs_new_page():
+    late = BackMsg.FromString(request(page="listen"))
+    late.rerun_script.widget_states.widgets.add(id="component", json_value="{}")
+    assert pages_after(start(), request(page="library"), late.SerializeToString())[-1] == "library"
+
+
 def pages_after(*messages: ForwardMsg | bytes) -> list[str]:
     return [page_of(message) for message in received_after(*messages)]
 
 
 def test_navigation_is_never_redirected():
     pages = ["library", "listen", "train"]
-    assert pages_after(*(request(page=page) for page in pages)) == pages
+    assert pages_after(request(page="train", text="a"), *(request(page=page) for page in pages)) == ["train", *pages]
 
 
 @pytest.mark.parametrize("shown", [start(page="playlist"), navigation("playlist")])
@@ -212,6 +227,11 @@ def test_browser_gets_all_of_the_page_before_its_end(tmp_path):
 def test_rerun_does_not_lose_a_change_of_page(tmp_path):
     shown = run_server("pages_shown", "draw_pages", tmp_path)
     assert NEW in shown, "Streamlit may drop elements of interrupted runs of the old page"
+
+
+def test_late_change_does_not_return_to_old_page(tmp_path):
+    shown = run_server("pages_shown_after_change", "draw_pages", tmp_path)
+    assert shown == str([NEW])
 
 
 @pytest.mark.parametrize("page", ["count_clicks", "count_clicks_in_fragment"])

@@ -262,7 +262,7 @@ def test_folder_stands_in_for_unknown_artist(full, monkeypatch):
 def test_tidy_up_opens_first_tab_with_something_to_do(full):
     full.files.mark(missing=[full.songs()[0].path], back=[])
     app = open_page("library")
-    app.button_group(key="choose_Section").set_value("Tidy up").run()
+    app.button_group(key="choose_library_Section").set_value("Tidy up").run()
     assert app.session_state["library_section"] == "missing"
     assert "11 songs · Failed files: 0 · Missing songs: 1" in said(app)
 

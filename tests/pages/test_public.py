@@ -177,7 +177,7 @@ def test_visitors_compare_but_do_not_train(strangers):
     app = open_page("train", "models")
     assert not app.exception
     assert app.title[0].value == "Compare"
-    assert "choose_Section" not in {group.key for group in app.get("button_group")}
+    assert "choose_train_Section" not in {group.key for group in app.get("button_group")}
     assert [group.key for group in app.get("button_group")][:1] == ["compare_form"]
 
 

@@ -201,12 +201,9 @@ class SongMap {
     const { map, colour_by: by, script } = this.data;
     this.base ??= await appBase();
     if (this.isClosed) return;
-    const [places, colours, regions] = await Promise.all([
-      fetchPlaces(this.base, map), fetchColours(this.base, map, by, getComputedStyle(this.root).colorScheme === "dark"),
-      fetchColumn(this.base, map, "regions"),
-    ]);
+    const isDark = getComputedStyle(this.root).colorScheme === "dark";
+    const [places, colours, regions] = await fetchMap(this.base, map, by, isDark);
     if (this.isClosed) return;
-    if (places.order !== colours.order) throw new Error("the library has just changed"); // a rerun will follow the change
     this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
     if (!this.stage.clientWidth) { this.isWaiting = true; return; } // behind the other tab of a phone

@@ -10,6 +10,7 @@ const POINT_MS = Symbol.for("musicsim.map-point-ms"); // time to draw a point on
 const MAX_FRAME_MS = 400; // if drawing takes longer, only a sample is shown
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 const MOVE_MS = 600;
+const MAX_TRIES = 5;
 const CELL_PX = 3; // size of a density cell
 const DARKEST = 0.42; // opacity at the highest density
 const SHADE = [77, 110, 120]; // a color between ink and accent that no genre has
@@ -52,6 +53,18 @@ async function fetchColours(base, map, by, isDark) {
   const { order, entries, scale, tag, bytes, end } = await fetchColumn(base, map, by);
   const shown = isDark ? entries.map((entry) => ({ ...entry, colour: lighten(entry.colour) })) : entries;
   return { order, by, tag, entries: shown, scale, codes: new Uint8Array(bytes, end) };
+}
+
+/** Fetch places, colors and regions of the same songs: again if the library changes between the answers. */
+async function fetchMap(base, map, by, isDark) {
+  for (let nTries = 1; ; nTries += 1) {
+    const columns = await Promise.all([
+      fetchPlaces(base, map), fetchColours(base, map, by, isDark), fetchColumn(base, map, "regions"),
+    ]);
+    const [places, colours] = columns;
+    if (places.order === colours.order) return columns;
+    if (nTries === MAX_TRIES) throw new Error("the library keeps changing");
+  }
 }
 
 /** Return true if WebGL is available; for many points, only in hardware, because probing software takes seconds. */

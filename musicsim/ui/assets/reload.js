@@ -5,7 +5,7 @@ const IDLE = "[data-testid=stApp][data-test-script-state=notRunning]";
 const LOOK_MS = 50;
 const REST_LOOKS = 8;
 
-/** Act when the page has been idle for a while: setting a state during a page switch would return to the old page. */
+/** Act when the page has been idle for a while, so that the page does not start again while it is drawn. */
 function whenAtRest(act, nLooks = 0) {
   if (nLooks === REST_LOOKS) act();
   else setTimeout(whenAtRest, LOOK_MS, act, document.querySelector(IDLE) ? nLooks + 1 : 0);

@@ -93,14 +93,14 @@ class PageRerun:
         whole.rerun_script.ClearField("fragment_id")
         return PageRerun(whole, whole.ByteSize())
 
-    def move(self, page: str) -> "PageRerun":
-        """Return a request for all of `page` if this is a click or a fragment of another page.
+    def move(self, page: str, before: Mapping[str, WidgetState]) -> "PageRerun":
+        """Return a request for all of `page` if a click, a change or a fragment of another page caused this request.
 
-        A request without clicks is left as it is, because it may be the navigation's request for another page.
+        Other requests are left as they are, because the navigation requests a page with the known values `before`.
         The fragment is not named: a browser that receives its run together with that of the page shows an empty page.
         """
         is_of_left_page = page and self.page and self.page != page
-        if not is_of_left_page or not (self.has_clicks or self.is_of_fragment):
+        if not is_of_left_page or not (self.is_of_fragment or self.find_changes(before)):
             return self
         return self.widen(page)
 

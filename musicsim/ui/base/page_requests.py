@@ -22,9 +22,9 @@ class PageRequests:
     - When a fragment's run starts, Streamlit drops the fragment's elements that the page's run has not sent yet, but
       not the end of that run. The browser then removes these elements and builds them again; the map loses its zoom.
       Requests for fragments are therefore held while their page runs.
-    - The browser learns of a new page only when its script starts. Until then, clicks and fragments request a rerun of
-      the old page. Streamlit would return to that page, or run its fragments, for which the browser removes all
-      elements of the new page. These requests are redirected to the new page.
+    - The browser learns of a new page only when its script starts. Until then, clicks, changed values and fragments
+      request a rerun of the old page. Streamlit would return to that page, or run its fragments, for which the browser
+      removes all elements of the new page. These requests are redirected to the new page.
     - If components of several fragments send values at the same time, the browser requests only one of the fragments.
       The page then runs instead.
     - A request to run the page also ends a callback, at its next access to the session's state, and the click has no
@@ -70,7 +70,7 @@ class _Requests:
         self._is_page_running = False
         self._page = ""  # the page last requested by the browser or shown to it
         self._fragments: dict[str, str] = {}  # fragment of each widget on the page; empty for the page itself
-        self._states: dict[str, WidgetState] = {}  # the widgets in the last request
+        self._states: dict[str, WidgetState] = {}  # the last values of the page's widgets
         self._change: _Request | None = None  # the request for this page, until its script starts
         self._is_start_due = False  # of a page that was requested
         self._is_old_start_due = False  # of a page that was requested before the change
@@ -142,10 +142,11 @@ class _Requests:
         if sent is None:
             self._others.append(message)
             return
-        rerun = sent.move(self._page)
+        rerun = sent.move(self._page, self._states)
         if rerun.is_of_fragment and any(self._is_elsewhere(name, rerun) for name in rerun.find_changes(self._states)):
             rerun = rerun.widen(rerun.page)
-        self._states = rerun.states
+        # the navigation does not send the values of the page that the user leaves, whose late requests contain them
+        self._states = rerun.states if rerun.page == self._page else self._states | rerun.states
         if rerun is not sent:
             message = {**message, "bytes": rerun.to_bytes()}
         request = _Request(message, rerun.has_clicks, rerun.is_of_fragment)

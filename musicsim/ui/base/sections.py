@@ -63,18 +63,21 @@ def choose_tab(page: str, tabs: Mapping[str, Tab]) -> Tab:
         key.set(next((other for other in sections[title] if tabs[other].n_items), sections[title][0]))
 
     if len(sections) > 1:
-        _choose(st.segmented_control, "Section", list(sections), title, open_section, required=True, wrap=True)
+        _choose(st.segmented_control, page, "Section", list(sections), title, open_section, required=True, wrap=True)
     if len(names) > 1:
-        _choose(st.selectbox, title, names, name, key.set, format_func=lambda name: tabs[name].title, width=320)
+        _choose(st.selectbox, page, title, names, name, key.set, format_func=lambda name: tabs[name].title, width=320)
     return tabs[name]
 
 
 def _choose(
-    widget: Callable[..., object], label: str, options: Sequence[str], chosen: str, act: Callable[[str], None],
-    **arguments: object,
+    widget: Callable[..., object], page: str, label: str, options: Sequence[str], chosen: str,
+    act: Callable[[str], None], **arguments: object,
 ) -> None:  # fmt: skip
-    """Show a widget whose value is stored elsewhere, such as in the URL; `act` is called with the user's choice."""
-    key = f"choose_{label}"
+    """Show a widget whose value is stored elsewhere, such as in the URL; `act` is called with the user's choice.
+
+    The key names the page, so that a late request of one page does not change the value on the next page.
+    """
+    key = f"choose_{page}_{label}"
     st.session_state[key] = chosen
     widget(
         label, options, key=key, on_change=lambda: act(st.session_state[key]), label_visibility="collapsed", **arguments

@@ -90,4 +90,4 @@ def test_visitors_cannot_see_tests(full, test, monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     app = open_page("research", "tests")
     assert not app.exception
-    assert "Listening tests" not in app.button_group(key="choose_Section").options
+    assert "Listening tests" not in app.button_group(key="choose_research_Section").options

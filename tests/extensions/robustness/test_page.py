@@ -16,7 +16,7 @@ def app(tiny_library, monkeypatch) -> AppTest:
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     app = app.switch_page(PAGES["research"]).run()
-    return app.selectbox(key="choose_Evaluate").set_value("robustness").run()
+    return app.selectbox(key="choose_research_Evaluate").set_value("robustness").run()
 
 
 def test_table_shows_each_change(app, monkeypatch):
