@@ -559,7 +559,7 @@ def _robustness(rows: list[Row]) -> Lines:
     for change in dict.fromkeys(row["change"] for row in rows):
         found = [_one(rows, set=name, model="Sound", change=change) for name in names]
         yield (
-            change,
+            change.replace(" %", "%"),
             *(
                 cell
                 for row in found

@@ -52,8 +52,8 @@ CHANGES: dict[str, Callable[[Float32Array], Float32Array]] = {
     "gain +6 dB, clipped": lambda y: np.clip(2 * y, -1, 1),
     "a semitone up": partial(_shift_pitch, semitones=1),
     "two semitones down": partial(_shift_pitch, semitones=-2),
-    "5 % slower": partial(_stretch, rate=0.95),
-    "10 % faster": partial(_stretch, rate=1.1),
+    "5% slower": partial(_stretch, rate=0.95),
+    "10% faster": partial(_stretch, rate=1.1),
     "10 s": partial(cut_middle, seconds=_CUT_S),
 }
 """Changes of samples at :data:`RATE`, keyed by name."""

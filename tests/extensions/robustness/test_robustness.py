@@ -35,7 +35,7 @@ def test_pitch_and_tempo_change_as_named():
         return np.argmax(spectrum) * RATE / len(sound)
 
     assert frequency(CHANGES["a semitone up"](y)) == pytest.approx(440 * 2 ** (1 / 12), rel=0.005)
-    faster = CHANGES["10 % faster"](y)
+    faster = CHANGES["10% faster"](y)
     assert len(faster) == pytest.approx(len(y) / 1.1, rel=0.01)
     assert frequency(faster) == pytest.approx(440, rel=0.005)
 
