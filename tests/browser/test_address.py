@@ -234,7 +234,7 @@ def test_late_value_from_left_page_keeps_new_page(page, address):
     page.on("websocket", lambda socket: socket.on("framesent", note))
     page.add_init_script(_FOLLOW_LINK_AFTER_RELOAD)
     visit(page, address, "library")
-    page.wait_for_selector(IDLE)
+    page.wait_for_function("sessionStorage.getItem('musicsim.tab')")  # stored by a component, maybe after the run
     page.reload()
     until(lambda: page.evaluate("window.isHeld") and any(b"isReload" in request for request in requests))
     wait_for_held_run(page, runs)
