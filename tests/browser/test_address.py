@@ -211,39 +211,6 @@ def test_late_click_on_left_page_keeps_new_page(page, address, home, come_togeth
     expect(page.get_by_test_id("stMainBlockContainer").get_by_role("button").first).to_be_visible()
 
 
-# Follows a link as soon as a reloaded page is at rest, when the page is about to send the key of its tab.
-_FOLLOW_LINK_AFTER_RELOAD = """
-const look = () => {
-    const link = document.querySelector("[data-testid=stSidebarNavLink][href$=train]");
-    if (!link || !document.querySelector("IDLE")) return requestAnimationFrame(look);
-    window.isHeld = true;
-    link.click();
-};
-if (performance.getEntriesByType("navigation")[0].type === "reload") look();
-""".replace("IDLE", IDLE)
-
-
-def test_late_value_from_left_page_keeps_new_page(page, address):
-    """The page sends the value after the click, before the browser learns that the new page's script has started."""
-    runs = note_runs(page)
-    requests = []
-
-    def note(frame: bytes | str) -> None:
-        requests.append(bytes(frame))
-
-    page.on("websocket", lambda socket: socket.on("framesent", note))
-    page.add_init_script(_FOLLOW_LINK_AFTER_RELOAD)
-    visit(page, address, "library")
-    page.wait_for_function("sessionStorage.getItem('musicsim.tab')")  # stored by a component, maybe after the run
-    page.reload()
-    until(lambda: page.evaluate("window.isHeld") and any(b"isReload" in request for request in requests))
-    wait_for_held_run(page, runs)
-    page.evaluate("window.handOver()")
-    page.wait_for_selector(IDLE)
-    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
-    expect(page.get_by_role("heading", name="Library", exact=True)).to_have_count(0)
-
-
 def test_return_to_page_before_the_last_run_ended(page, address):
     """By default, the request names messages that the browser deletes at the end of the last run."""
     runs = note_runs(page)
