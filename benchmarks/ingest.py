@@ -10,9 +10,9 @@ Memory: the whole command `python -m musicsim add` on 300 and on 1,500 different
 model at its end. It is the peak of all its processes together, with shared pages divided between them (PSS); RSS counts
 those several times.
 
-The short form takes about ten minutes, the full form about twenty.
-
 Scan again: the whole command `python -m musicsim scan` on 10,000 songs that have not changed.
+
+The short form takes about ten minutes, the full form about twenty.
 """
 
 import json

@@ -55,7 +55,7 @@ async function fetchColours(base, map, by, isDark) {
   return { order, by, tag, entries: shown, scale, codes: new Uint8Array(bytes, end) };
 }
 
-/** Fetch places, colors and regions of the same songs: again if the library changes between the answers. */
+/** Fetch places and colors of the same songs, and regions. If the library changes between the answers, try again. */
 async function fetchMap(base, map, by, isDark) {
   for (let nTries = 1; ; nTries += 1) {
     const columns = await Promise.all([

@@ -96,7 +96,7 @@ class PageRerun:
     def move(self, page: str, before: Mapping[str, WidgetState]) -> "PageRerun":
         """Return a request for all of `page` if a click, a change or a fragment of another page caused this request.
 
-        Other requests are left as they are, because the navigation requests a page with the known values `before`.
+        Other requests stay the same: the navigation also requests a page, but only with the known values `before`.
         The fragment is not named: a browser that receives its run together with that of the page shows an empty page.
         """
         is_of_left_page = page and self.page and self.page != page
