@@ -32,6 +32,7 @@ from musicsim.ui.base.desk import release_memory
 from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.message_cache import STORED_RUNS, MessageCache
+from musicsim.ui.base.page_files import PageFiles
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
 from musicsim.ui.base.page_requests import PageRequests
 from musicsim.ui.base.text import show_error
@@ -110,7 +111,7 @@ def app_options() -> dict[str, Any]:
         )  # fmt: skip
         middleware.append(limits)
     # after the limits, which hold requests back
-    middleware += [Middleware(PageRequests), Middleware(MessageCache)]
+    middleware += [Middleware(PageFiles), Middleware(PageRequests), Middleware(MessageCache)]
     pages = [*(Route(f"{prefix}/{name}", _redirect) for name in _MOVED), *first_paint_routes(prefix)]
     return {
         "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *pages]),

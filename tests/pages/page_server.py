@@ -1,12 +1,15 @@
-"""Servers whose pages are requested, or end, at the worst moment.
+"""Servers whose pages and files are requested, or end, at the worst moment.
 
 Streamlit allows one server per process, so a test starts each in a process of its own.
 """
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -15,18 +18,29 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import config
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.runtime import runtime
 
+from musicsim.ui.base.page_files import PageFiles
 from musicsim.ui.base.page_messages import is_end_of_run
 from musicsim.ui.base.page_requests import PageRequests
 from tests.waiting import PATIENCE_S
 
-SCRIPT = "from tests.pages.page_server import {0}\n\n{0}()\n"
 FIRST, LAST = "first element", "last element"
 OLD, NEW = "old page", "new page"
+CONTENT = "content of the file"
 BUSY_S = 0.5  # a shorter time can only hide the fault
 _runs: list[str] = []
 _requested: list[str] = []  # pages, of all messages that reached Streamlit
 _is_drawing, _may_end, _has_ended, _has_read = (threading.Event() for _ in range(4))
+
+
+def run_server(scene: str, page: str, folder: Path) -> str:
+    """Return what a scene prints, in a process of its own, with the page that a function of this module draws."""
+    script = folder / "page.py"
+    script.write_text(f"from {__name__} import {page}\n\n{page}()\n")
+    code = f"from {__name__} import {scene}; print({scene}({str(script)!r}))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+    return ran.stdout.strip()
 
 
 @st.fragment
@@ -84,6 +98,16 @@ def _count() -> None:
     st.session_state.clicks += 1  # ends the callback if a request for the page waits
 
 
+def offer_file() -> None:
+    """Draw a button that downloads a file, made at the click."""
+    st.download_button("Save", lambda: CONTENT, "file.txt", on_click="ignore")
+
+
+def offer_failing_file() -> None:
+    """Draw a button that downloads a file that cannot be made."""
+    st.download_button("Save", lambda: CONTENT + 1, "file.txt", on_click="ignore")
+
+
 class _OnHeartbeat:
     """ASGI middleware that lets the page's run end when a heartbeat arrives, also while the event loop is busy."""
 
@@ -122,10 +146,17 @@ HEARTBEAT = BackMsg(app_heartbeat=True).SerializeToString()
 
 @contextmanager
 def _connect(script: str, *, is_busy: bool) -> Iterator[WebSocketTestSession]:
-    config.set_option("runner.fastReruns", False)  # as in the app
-    app = st.App(script, middleware=[Middleware(PageRequests), Middleware(_OnHeartbeat, is_busy=is_busy)])
-    with TestClient(app) as client, client.websocket_connect("/_stcore/stream") as socket:
+    heartbeats = Middleware(_OnHeartbeat, is_busy=is_busy)
+    with _serve(script, heartbeats) as client, client.websocket_connect("/_stcore/stream") as socket:
         yield socket
+
+
+@contextmanager
+def _serve(script: str, *middleware: Middleware) -> Iterator[TestClient]:
+    config.set_option("runner.fastReruns", False)  # as in the app
+    app = st.App(script, middleware=[Middleware(PageFiles), Middleware(PageRequests), *middleware])
+    with TestClient(app) as client:
+        yield client
 
 
 def _receive_run(socket: WebSocketTestSession) -> list[ForwardMsg]:
@@ -197,3 +228,76 @@ def clicks_counted(script: str) -> list[str]:
         socket.send_bytes(_request())
         socket.send_bytes(HEARTBEAT)
         return _texts(_receive_run(socket))
+
+
+def content_of_replaced_file(script: str) -> str:
+    """Return what the browser downloads if it requests the file of a run that other runs have followed."""
+    with _serve(script) as client, client.websocket_connect("/_stcore/stream") as socket:
+        socket.send_bytes(_request())
+        click = _click_on_button(_receive_run(socket))
+        for _ in range(2):  # Streamlit deletes a file shortly after the end of a run, so certainly before the next end
+            socket.send_bytes(_request())
+            _receive_run(socket)
+        socket.send_bytes(click)
+        return _receive_content(client, socket)
+
+
+def content_of_file_replaced_now(script: str) -> str:
+    """Return what the browser downloads if a run has deleted the file and the new file is not sent yet."""
+    with _serve(script) as client, client.websocket_connect("/_stcore/stream") as socket:
+        click = _click_on_button(_receive_run_and_pause(socket))
+        socket.send_bytes(_request())
+        time.sleep(BUSY_S / 2)
+        socket.send_bytes(click)
+        return _receive_content(client, socket)
+
+
+def content_asked_before_run(script: str) -> str:
+    """Return what the browser downloads if the page runs before the answer is sent."""
+    with _serve(script) as client, client.websocket_connect("/_stcore/stream") as socket:
+        socket.send_bytes(_click_on_button(_receive_run_and_pause(socket)))
+        time.sleep(BUSY_S / 2)
+        socket.send_bytes(_request())
+        return _receive_content(client, socket)
+
+
+def upload_asked_before_run(script: str) -> int:
+    """Return the status of an upload if the page runs before the browser gets the address."""
+    config.set_option("server.enableXsrfProtection", False)
+    with _serve(script) as client, client.websocket_connect("/_stcore/stream") as socket:
+        _receive_run_and_pause(socket)
+        wanted = BackMsg()
+        wanted.file_urls_request.request_id = "1"
+        wanted.file_urls_request.file_names.append("file.txt")
+        socket.send_bytes(wanted.SerializeToString())
+        socket.send_bytes(_request())
+        while not (got := ForwardMsg.FromString(socket.receive_bytes()).file_urls_response).response_id:
+            pass
+        url = got.file_urls[0].upload_url
+        return client.put(url, files={"file": ("file.txt", CONTENT)}).status_code
+
+
+def _receive_run_and_pause(socket: WebSocketTestSession) -> list[ForwardMsg]:
+    """Run the page; return its messages, after which Streamlit sends nothing for a while."""
+    runtime.MESSAGE_FLUSH_INTERVAL_SECS = BUSY_S
+    socket.send_bytes(_request())
+    return _receive_run(socket)
+
+
+def _click_on_button(messages: list[ForwardMsg]) -> bytes:
+    """Return the request for the file of the page's download button."""
+    click = BackMsg()
+    wanted = click.backend_operation_request
+    wanted.request_id = "1"
+    started = next(sent.new_session for sent in messages if sent.WhichOneof("type") == "new_session")
+    wanted.session_id = started.initialize.session_id
+    buttons = [sent.delta.new_element.download_button for sent in messages]
+    wanted.deferred_file.file_id = next(button.deferred_file_id for button in buttons if button.deferred_file_id)
+    return click.SerializeToString()
+
+
+def _receive_content(client: TestClient, socket: WebSocketTestSession) -> str:
+    """Return the file of the next answer to a download, or its error."""
+    while not (got := ForwardMsg.FromString(socket.receive_bytes()).backend_operation_response).request_id:
+        pass
+    return got.error_msg or client.get(got.deferred_file.url).text

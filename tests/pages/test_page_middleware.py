@@ -4,10 +4,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from musicsim.ui.base.message_cache import MessageCache
+from musicsim.ui.base.page_files import PageFiles
 from musicsim.ui.base.page_requests import PageRequests
 
 
-@pytest.mark.parametrize("middleware", [MessageCache, PageRequests])
+@pytest.mark.parametrize("middleware", [MessageCache, PageFiles, PageRequests])
 def test_other_connections_pass(middleware):
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 204, "headers": []})

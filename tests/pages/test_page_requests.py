@@ -1,9 +1,6 @@
 """The requests of pages, as they reach Streamlit."""
 
 import asyncio
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -11,8 +8,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from musicsim.ui.base import page_requests
 from musicsim.ui.base.page_requests import PageRequests
-from tests.pages.page_server import FIRST, LAST, NEW, SCRIPT
-from tests.waiting import PATIENCE_S, settled
+from tests.pages.page_server import FIRST, LAST, NEW, run_server
+from tests.waiting import settled
 
 EARLY = ForwardMsg.FINISHED_EARLY_FOR_RERUN
 FRAGMENT_DONE = ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY
@@ -210,14 +207,6 @@ def test_old_page_may_start_late():
 def test_change_back_replaces_the_change():
     back = request(page="listen")
     assert received_after(LISTEN, NEXT, back, LISTEN) == [NEXT, back]
-
-
-def run_server(scene: str, page: str, folder: Path) -> str:
-    script = folder / "page.py"
-    script.write_text(SCRIPT.format(page))
-    code = f"from tests.pages.page_server import *; print({scene}({str(script)!r}))"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True)
-    return ran.stdout.strip()
 
 
 def test_browser_gets_all_of_the_page_before_its_end(tmp_path):
