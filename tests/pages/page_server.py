@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,6 +71,7 @@ def draw_pages() -> None:
 def _draw_old() -> None:
     if _begin(OLD):
         st.rerun()
+    st.text_input("Search")
 
 
 def _draw_new() -> None:
@@ -130,12 +131,14 @@ class _OnHeartbeat:
         await self._app(scope, receive_and_note if scope["type"] == "websocket" else receive, send)
 
 
-def _request(*, page: str = "", fragment: str = "", click: str = "", changed: str = "") -> bytes:
+def _request(*, page: str = "", fragment: str = "", click: str = "", changed: str = "", typed: str = "") -> bytes:
     message = BackMsg()
     if click:
         message.rerun_script.widget_states.widgets.add(id=click, trigger_value=True)
     if changed:
         message.rerun_script.widget_states.widgets.add(id=changed, json_value="{}")
+    if typed:
+        message.rerun_script.widget_states.widgets.add(id=typed, string_value="text")
     message.rerun_script.page_script_hash, message.rerun_script.fragment_id = page, fragment
     message.rerun_script.query_string = ""
     return message.SerializeToString()
@@ -207,11 +210,25 @@ def pages_shown(script: str) -> list[str]:
 
 def pages_shown_after_change(script: str) -> list[str]:
     """Return the pages that the browser gets if a component of the old one sends a value after the navigation."""
+    return _pages_shown_after(script, lambda first: {"changed": "component"})
+
+
+def pages_shown_after_first_text(script: str) -> list[str]:
+    """Return the pages that the browser gets if the box of the old one sends its first text after the navigation."""
+
+    def text(first: list[ForwardMsg]) -> dict[str, str]:
+        return {"typed": next(box.id for sent in first if (box := sent.delta.new_element.text_input).id)}
+
+    return _pages_shown_after(script, text)
+
+
+def _pages_shown_after(script: str, late: Callable[[list[ForwardMsg]], dict[str, str]]) -> list[str]:
     with _connect(script, is_busy=False) as socket:
         socket.send_bytes(_request())
-        pages = _pages(_receive_run(socket))
+        first = _receive_run(socket)
+        pages = _pages(first)
         socket.send_bytes(_request(page=pages[NEW]))
-        socket.send_bytes(_request(page=pages[OLD], changed="component"))
+        socket.send_bytes(_request(page=pages[OLD], **late(first)))
         socket.send_bytes(HEARTBEAT)
         return _texts(_receive_run(socket))
 

@@ -155,6 +155,21 @@ def test_late_value_of_component_runs_new_page():
     assert pages_after(start(), request(page="library"), late.SerializeToString())[-1] == "library"
 
 
+def widget_of(script, name) -> ForwardMsg:
+    message = ForwardMsg()
+    message.metadata.active_script_hash = script
+    message.delta.new_element.text_input.id = name
+    return message
+
+
+@pytest.mark.parametrize(("owner", "shown"), [("listen", "library"), ("frame", "listen")])
+def test_first_value_of_widget_of_left_page_runs_new_page(owner, shown):
+    begun = start()
+    begun.new_session.main_script_hash = "frame"
+    widget = widget_of(owner, "search")
+    assert pages_after(begun, widget, end(), request(page="library"), request(page="listen", search="a"))[-1] == shown
+
+
 def pages_after(*messages: ForwardMsg | bytes) -> list[str]:
     return [page_of(message) for message in received_after(*messages)]
 
@@ -218,9 +233,9 @@ def test_rerun_does_not_lose_a_change_of_page(tmp_path):
     assert NEW in shown, "Streamlit may drop elements of interrupted runs of the old page"
 
 
-def test_late_change_does_not_return_to_old_page(tmp_path):
-    shown = run_server("pages_shown_after_change", "draw_pages", tmp_path)
-    assert shown == str([NEW])
+@pytest.mark.parametrize("scene", ["pages_shown_after_change", "pages_shown_after_first_text"])
+def test_late_value_does_not_return_to_old_page(scene, tmp_path):
+    assert run_server(scene, "draw_pages", tmp_path) == str([NEW])
 
 
 @pytest.mark.parametrize("page", ["count_clicks", "count_clicks_in_fragment"])

@@ -1,6 +1,6 @@
 """Messages between Streamlit and its pages, filtered for visitors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -93,16 +93,17 @@ class PageRerun:
         whole.rerun_script.ClearField("fragment_id")
         return PageRerun(whole, whole.ByteSize())
 
-    def move(self, page: str, before: Mapping[str, WidgetState]) -> "PageRerun":
+    def move(self, page: str, before: Mapping[str, WidgetState], widgets: Set[str]) -> "PageRerun":
         """Return a request for all of `page` if a click, a change or a fragment of another page caused this request.
 
-        Other requests stay the same: the navigation also requests a page, but only with the known values `before`.
+        Other requests stay the same: the navigation also requests a page, but only with the known values `before`, and
+        not with those of the pages' own `widgets`.
         The fragment is not named: a browser that receives its run together with that of the page shows an empty page.
         """
-        is_of_left_page = page and self.page and self.page != page
-        if not is_of_left_page or not (self.is_of_fragment or self.find_changes(before)):
+        if not (page and self.page and self.page != page):
             return self
-        return self.widen(page)
+        is_navigation = not self.is_of_fragment and widgets.isdisjoint(self.states) and not self.find_changes(before)
+        return self if is_navigation else self.widen(page)
 
     def join(self, newer: "PageRerun") -> "PageRerun | None":
         """Return the newer request with the clicks of this one added, or None if the two requests conflict."""

@@ -70,6 +70,8 @@ class _Requests:
         self._is_page_running = False
         self._page = ""  # the page last requested by the browser or shown to it
         self._fragments: dict[str, str] = {}  # fragment of each widget on the page; empty for the page itself
+        self._page_widgets: set[str] = set()  # of all pages that were shown, without the frame around them
+        self._frame = ""  # the script of the frame
         self._states: dict[str, WidgetState] = {}  # the last values of the page's widgets
         self._change: _Request | None = None  # the request for this page, until its script starts
         self._is_start_due = False  # of a page that was requested
@@ -101,10 +103,13 @@ class _Requests:
             self._note_callbacks(sent)
         if widget := widget_of(sent):
             self._fragments[widget] = sent.delta.fragment_id
+            if sent.metadata.active_script_hash != self._frame:
+                self._page_widgets.add(widget)
         if sent.metadata.run.fragment_ids:
             return
         kind = sent.WhichOneof("type")
         if kind == "new_session":
+            self._frame = sent.new_session.main_script_hash
             self._note_start(sent.new_session.page_script_hash)
         elif kind == "navigation" and self._change is None:
             self._page = sent.navigation.page_script_hash
@@ -142,7 +147,7 @@ class _Requests:
         if sent is None:
             self._others.append(message)
             return
-        rerun = sent.move(self._page, self._states)
+        rerun = sent.move(self._page, self._states, self._page_widgets)
         if rerun.is_of_fragment and any(self._is_elsewhere(name, rerun) for name in rerun.find_changes(self._states)):
             rerun = rerun.widen(rerun.page)
         # the navigation does not send the values of the page that the user leaves, whose late requests contain them
