@@ -1,16 +1,17 @@
 """Middleware that keeps references to messages valid: the server sends them for messages that the browser stores."""
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from musicsim.ui.base.page_messages import is_end_of_run, rerun_of
+from musicsim.ui.base.page_socket import PageSocket
 
 STORED_RUNS = 30
 """Number of runs after which the browser deletes a message that was not used again."""
 _OFFERED_RUNS = 20  # the rest is a reserve for runs that end between a request and its own run
 
 
-class MessageCache:
+class MessageCache(PageSocket):
     """ASGI middleware that lets a request name only those stored messages that the browser will still have.
 
     With each request, the browser names the large messages that it stores, and the server sends references to them.
@@ -19,31 +20,20 @@ class MessageCache:
     counts them, and removes from a request the names of messages that are close to deletion.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "websocket":
-            return await self._app(scope, receive, send)
-        sent = _SentMessages()
-
-        async def receive_with_valid_names() -> Message:
-            message = await receive()
-            data = message.get("bytes")
-            return {**message, "bytes": sent.remove_old_names(data)} if data else message
-
-        async def note_and_send(message: Message) -> None:
-            if data := message.get("bytes"):
-                sent.note(ForwardMsg.FromString(data))
-            await send(message)
-
-        await self._app(scope, receive_with_valid_names, note_and_send)
+    def follow(self, receive: Receive, _: Send) -> "_SentMessages":
+        return _SentMessages(receive)
 
 
 class _SentMessages:
-    def __init__(self) -> None:
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
         self._n_ended = 0  # runs
         self._last_sent: dict[str, int] = {}  # hash -> number of ended runs when the message was last sent
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        data = message.get("bytes")
+        return {**message, "bytes": self._remove_old_names(data)} if data else message
 
     def note(self, message: ForwardMsg) -> None:
         if message.ref_hash:
@@ -54,7 +44,10 @@ class _SentMessages:
             self._n_ended += 1
             self._last_sent = {name: n for name, n in self._last_sent.items() if self._n_ended - n <= _OFFERED_RUNS}
 
-    def remove_old_names(self, data: bytes) -> bytes:
+    def close(self) -> None:
+        """Do nothing: the names are discarded with this object."""
+
+    def _remove_old_names(self, data: bytes) -> bytes:
         request = rerun_of(data)
         if request is None:
             return data

@@ -4,22 +4,22 @@ import asyncio
 from collections import deque
 from collections.abc import Coroutine
 
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit.proto.BackMsg_pb2 import BackendOperationRequest, BackMsg
+from starlette.types import Message, Receive, Send
+from streamlit.proto.BackMsg_pb2 import BackendOperationRequest
 from streamlit.proto.Common_pb2 import FileURLsRequest, FileURLsResponse
 from streamlit.proto.ForwardMsg_pb2 import BackendOperationResponse, ForwardMsg
 from streamlit.runtime import get_instance
 from streamlit.runtime.backend_operation_handler import DeferredFileHandler
 
-from musicsim.ui.base.page_messages import MAX_RUN_BYTES
+from musicsim.ui.base.page_messages import MAX_RUN_BYTES, parse_request
+from musicsim.ui.base.page_socket import PageSocket
 
 _MAX_FILES = 100  # per button
 _MAX_TRIES = 3
 _NEWER_FILE_S = 1.0
 
 
-class PageFiles:
+class PageFiles(PageSocket):
     """ASGI middleware that answers requests for files itself, because Streamlit 1.67 can fail to answer them.
 
     - If a run of the page starts while an answer waits to be sent, Streamlit drops the answer. The page waits forever.
@@ -27,30 +27,10 @@ class PageFiles:
       the previous one. A click during the run requests the deleted file, and the page shows an error.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    max_bytes = MAX_RUN_BYTES
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "websocket":
-            return await self._app(scope, receive, send)
-        files = _Files(send)
-
-        async def receive_others() -> Message:
-            while True:
-                message = await receive()
-                if not files.begin_answer(message.get("bytes")):
-                    return message
-
-        async def note_and_send(message: Message) -> None:
-            data = message.get("bytes")
-            if data and len(data) <= MAX_RUN_BYTES:
-                files.note(ForwardMsg.FromString(data))
-            await send(message)
-
-        try:
-            await self._app(scope, receive_others, note_and_send)
-        finally:
-            files.close()
+    def follow(self, receive: Receive, send: Send) -> "_Files":
+        return _Files(receive, send)
 
 
 class _Button:
@@ -83,11 +63,19 @@ class _Button:
 
 
 class _Files:
-    def __init__(self, send: Send) -> None:
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
         self._send = send
         self._session = ""
         self._buttons: dict[str, _Button] = {}
         self._answers: set[asyncio.Task[None]] = set()
+
+    async def receive(self) -> Message:
+        """Return the next message that is not answered here."""
+        while True:
+            message = await self._receive()
+            if not self._begin_answer(message.get("bytes")):
+                return message
 
     def note(self, sent: ForwardMsg) -> None:
         """Note the session and the files of download buttons, which messages to the page contain."""
@@ -97,11 +85,15 @@ class _Files:
         if element.deferred_file_id:
             self._buttons.setdefault(element.id, _Button()).add(element.deferred_file_id)
 
-    def begin_answer(self, data: bytes | None) -> bool:
+    def close(self) -> None:
+        """Stop all answers."""
+        for answer in self._answers:
+            answer.cancel()
+
+    def _begin_answer(self, data: bytes | None) -> bool:
         """Start to answer a request for files; return False for a message that Streamlit must answer."""
-        try:
-            message = BackMsg.FromString(data or b"")
-        except DecodeError:
+        message = parse_request(data or b"")
+        if message is None:
             return False
         operation = message.backend_operation_request
         if message.WhichOneof("type") == "file_urls_request" and self._session:
@@ -111,11 +103,6 @@ class _Files:
         else:
             return False
         return True
-
-    def close(self) -> None:
-        """Stop all answers."""
-        for answer in self._answers:
-            answer.cancel()
 
     def _find_button(self, file: str) -> _Button | None:
         return next((button for button in self._buttons.values() if file in button.files), None)

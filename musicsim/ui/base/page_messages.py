@@ -23,10 +23,8 @@ _EVENT_START, _EVENT_END = "$$STREAMLIT_INTERNAL_KEY_", "__events"
 
 def is_of_a_page(message: bytes) -> bool:
     """Return True for messages that the app's pages send; other messages could clear shared caches or install files."""
-    sent = BackMsg()
-    try:
-        sent.ParseFromString(message)
-    except DecodeError:
+    sent = parse_request(message)
+    if sent is None:
         return False
     kind: str | None = sent.WhichOneof("type")
     if kind == "backend_operation_request":
@@ -34,13 +32,20 @@ def is_of_a_page(message: bytes) -> bool:
     return kind in _SENT_BY_PAGES
 
 
-def rerun_of(message: bytes) -> "PageRerun | None":
-    """Return a page's request for a rerun, or None for other messages."""
+def parse_request(message: bytes) -> BackMsg | None:
+    """Return a page's message to the app, or None if it is not one."""
     try:
-        sent = BackMsg.FromString(message)
+        return BackMsg.FromString(message)
     except DecodeError:
         return None
-    return PageRerun(sent, len(message)) if sent.WhichOneof("type") == "rerun_script" else None
+
+
+def rerun_of(message: bytes) -> "PageRerun | None":
+    """Return a page's request for a rerun, or None for other messages."""
+    sent = parse_request(message)
+    if sent is None or sent.WhichOneof("type") != "rerun_script":
+        return None
+    return PageRerun(sent, len(message))
 
 
 @dataclass(frozen=True)

@@ -4,19 +4,20 @@ import time
 from collections import deque
 from typing import NamedTuple
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from musicsim.api.inbox import Inbox
 from musicsim.ui.base.page_messages import MAX_RUN_BYTES, PageRerun, is_end_of_run, rerun_of, widget_of
+from musicsim.ui.base.page_socket import PageSocket
 
 _AFTER_CALLBACKS = {"page_config_changed", "navigation", "script_finished"}
 CALLBACKS_S = 2.0
 """A request to run the page waits no longer than this for the callbacks of earlier clicks."""
 
 
-class PageRequests:
+class PageRequests(PageSocket):
     """ASGI middleware that holds, redirects or repeats requests that Streamlit 1.67 would misunderstand.
 
     - When a fragment's run starts, Streamlit drops the fragment's elements that the page's run has not sent yet, but
@@ -33,24 +34,10 @@ class PageRequests:
       The request for the other page is then repeated.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    max_bytes = MAX_RUN_BYTES
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "websocket":
-            return await self._app(scope, receive, send)
-        requests = _Requests(receive)
-
-        async def note_and_send(message: Message) -> None:
-            data = message.get("bytes")
-            if data and len(data) <= MAX_RUN_BYTES:
-                requests.note(ForwardMsg.FromString(data))
-            await send(message)
-
-        try:
-            await self._app(scope, requests.receive, note_and_send)
-        finally:
-            requests.close()
+    def follow(self, receive: Receive, _: Send) -> "_Requests":
+        return _Requests(receive)
 
 
 class _Request(NamedTuple):
