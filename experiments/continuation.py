@@ -16,7 +16,7 @@ Rivals:
 - the number of given songs by the artist
 - the nearest in sound
 - item-kNN: the sum of cosines by lists over the 200 nearest of each given song
-- implicit's ALS and BPR, 64 factors each
+- ALS and BPR, 64 factors each
 
 Only spotify and the demo have artists, and only the demo has sound. Rivals without data are skipped.
 """
@@ -42,11 +42,11 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.continuation.continuation import (
     ALS,
     ALS_ALPHA,
-    ALS_REGULARIZATION,
+    ALS_PENALTY,
     ALS_STEPS,
     BPR,
     BPR_LEARNING_RATE,
-    BPR_REGULARIZATION,
+    BPR_PENALTY,
     BPR_STEPS,
     ITEM_KNN,
     MAX_JUDGED,
@@ -164,8 +164,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         songs={name: about.n_songs for name, about in loaded.items()},
         lists={name: len(about.playlists) for name, about in loaded.items()},
         item_knn=f"cosine, {N_NEIGHBOURS} neighbours",
-        als=f"{N_FACTORS} factors, alpha {ALS_ALPHA}, regularization {ALS_REGULARIZATION}, {ALS_STEPS} iterations",
-        bpr=f"{N_FACTORS} factors, learning rate {BPR_LEARNING_RATE}, regularization {BPR_REGULARIZATION}, "
+        als=f"{N_FACTORS} factors, alpha {ALS_ALPHA}, regularization {ALS_PENALTY}, {ALS_STEPS} iterations",
+        bpr=f"{N_FACTORS} factors, learning rate {BPR_LEARNING_RATE}, regularization {BPR_PENALTY}, "
         f"{BPR_STEPS} iterations",
     )
     kept = kept_parts("continuation", settings)
@@ -191,7 +191,6 @@ if __name__ == "__main__":
         "continuation",
         __doc__.splitlines()[0],
         run,
-        rivals=("implicit",),
         data=("aotm", "spotify_msd", "yes"),
         has_parts=True,
         short="2 of 5 splits of aotm, yes_small and yes_big, and all 5 of the others. This is final except for "

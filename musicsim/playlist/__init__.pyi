@@ -12,6 +12,9 @@ from .dialects import Dialects as Dialects
 from .edges import build_edges as build_edges
 from .edges import describe_edge as describe_edge
 from .edges import edge_families as edge_families
+from .factors import als_factors as als_factors
+from .factors import bpr_factors as bpr_factors
+from .factors import solve_als as solve_als
 from .held_out import kind_factors as kind_factors
 from .held_out import reweight as reweight
 from .hypergraph import UNIFORM as UNIFORM

@@ -68,7 +68,7 @@ class Counts:
 def check_counts(table: Any, dtype: npt.DTypeLike, argument: str, meaning: str) -> sparse.csr_matrix:
     """Return a table of counts in CSR format without stored zeros; raise ValueError for negative or infinite entries.
 
-    The result is a matrix, because the implicit library and scikit-learn < 1.6 do not always accept sparse arrays.
+    The result is a matrix, because scikit-learn < 1.6 does not always accept sparse arrays.
     """
     matrix = sparse.csr_matrix(table, dtype=dtype)
     if not np.all(np.isfinite(matrix.data)) or np.any(matrix.data < 0):

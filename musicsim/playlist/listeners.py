@@ -8,29 +8,22 @@ from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._checks import check_whole
-from musicsim.blas import one_blas_thread
 from musicsim.playlist.cooccurrence import group_vectors
 from musicsim.playlist.counts import check_counts
+from musicsim.playlist.factors import als_factors, bpr_factors
 
-_LEARNING_RATE, _REGULARIZATION = 0.05, 1e-4  # the latter is lambda in the thesis
+_LEARNING_RATE, _PENALTY = 0.05, 1e-4  # the latter is lambda in the thesis
 _BPR_PASSES = 100
 _ALS_PASSES = 15
 
 
-def _song_factors(plays: sparse.csr_matrix, n_factors: int, method: str, seed: int) -> Float64Array:
+def _song_factors(plays: sparse.csr_matrix, n_factors: int, method: str, rng: np.random.Generator) -> Float64Array:
     """Return a vector for each song, (n_songs, n_factors), without the bias of BPR (popularity)."""
-    options: Any = {"factors": n_factors, "regularization": _REGULARIZATION, "num_threads": 1, "random_state": seed}
     if method == "bpr":
-        from implicit.cpu.bpr import BayesianPersonalizedRanking
-
-        model = BayesianPersonalizedRanking(learning_rate=_LEARNING_RATE, iterations=_BPR_PASSES, **options)
-    else:
-        from implicit.cpu.als import AlternatingLeastSquares
-
-        model = AlternatingLeastSquares(iterations=_ALS_PASSES, **options)
-    with one_blas_thread():  # otherwise, the library implicit warns about slow threads
-        model.fit(plays, show_progress=False)
-    return np.asarray(model.item_factors[:, :n_factors], dtype=np.float64)
+        return bpr_factors(
+            plays, n_factors, learning_rate=_LEARNING_RATE, penalty=_PENALTY, n_passes=_BPR_PASSES, random_state=rng
+        )[1]
+    return als_factors(plays, n_factors, penalty=_PENALTY, n_passes=_ALS_PASSES, random_state=rng)[1]
 
 
 def listener_clusters(
@@ -61,14 +54,13 @@ def listener_clusters(
 
     Notes
     -----
-    The library implicit runs with one thread, so that a seed is reproducible: its threads update shared factors without
-    locks. Groups depend on the directions of the factors, not on their lengths or biases (popularity). This needs 16
-    bytes per play, and 12 (n_listeners + n_songs) n_factors bytes.
+    Groups depend on the directions of the factors, not on their lengths or biases (popularity). This needs 44 bytes per
+    play, and 12 (n_listeners + n_songs) n_factors bytes.
     """
     if method not in ("bpr", "als"):
         raise ValueError(f"method={method!r} must be 'bpr' or 'als'")
     check_whole("n_factors", n_factors, 1)
-    matrix = check_counts(plays, np.float32, "plays", "how often each listener played each song")
+    matrix = check_counts(plays, np.float64, "plays", "how often each listener played each song")
     played = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
     rng = np.random.default_rng(random_state)
     vectors = np.zeros((matrix.shape[1], 0))
@@ -76,5 +68,5 @@ def listener_clusters(
         used = matrix[:, played]
         used = used[np.flatnonzero(np.diff(used.indptr))]
         vectors = np.zeros((matrix.shape[1], n_factors))
-        vectors[played] = _song_factors(used, n_factors, method, int(rng.integers(2**31)))
+        vectors[played] = _song_factors(used, n_factors, method, rng)
     return group_vectors(vectors, sizes, random_state=rng)

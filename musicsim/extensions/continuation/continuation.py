@@ -15,7 +15,6 @@ from scipy import sparse
 
 from musicsim import evaluation, playlist
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array, IntegerArray
-from musicsim.blas import one_blas_thread
 from musicsim.errors import ModelError
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.fit import Lists as Listed
@@ -44,12 +43,12 @@ Score = Callable[[int, Sequence[int]], Float64Array]
 Ways = dict[str, Callable[[], Score]]  # maps the name of each method to the function that fits it
 
 POPULARITY, ARTIST, SOUND, ITEM_KNN, ALS, BPR, WALK = (
-    "popularity", "same artist", "nearest in sound", "item-kNN", "ALS (implicit)", "BPR (implicit)", "walk",
+    "popularity", "same artist", "nearest in sound", "item-kNN", "ALS", "BPR", "walk",
 )  # fmt: skip
 N_NEIGHBOURS = 200
 N_FACTORS, ALS_STEPS, BPR_STEPS = 64, 20, 100
-ALS_REGULARIZATION, ALS_ALPHA = 0.1, 10.0
-BPR_REGULARIZATION, BPR_LEARNING_RATE = 0.002, 0.05
+ALS_PENALTY, ALS_ALPHA = 0.1, 10.0
+BPR_PENALTY, BPR_LEARNING_RATE = 0.002, 0.05
 _BLOCK = 65_536  # number of songs per block of distances
 _TIES = 1e-6  # weight of popularity relative to cosines, so small that it only breaks ties
 
@@ -67,7 +66,7 @@ class Task:
     random_state: int = 0
 
     def matrix(self, lists: Lists) -> sparse.csr_matrix:
-        """Return an indicator matrix, float32 (n_lists, n_songs); the package implicit does not accept csr_array."""
+        """Return an indicator matrix, float32 (n_lists, n_songs)."""
         rows = np.repeat(np.arange(len(lists)), [len(songs) for songs in lists])
         songs = np.concatenate([np.empty(0, np.int64), *(np.asarray(songs, np.int64) for songs in lists)])
         shape = (len(lists), self.n_songs)
@@ -150,37 +149,21 @@ def _item_knn(task: Task, popularity: Float64Array) -> Score:
 
 def _als(task: Task) -> Score:
     """Alternating least squares (Hu, Koren, Volinsky 2008); a list's factors are computed from its first songs."""
-    from implicit.cpu.als import AlternatingLeastSquares
-
-    model = AlternatingLeastSquares(
-        N_FACTORS, regularization=ALS_REGULARIZATION, alpha=ALS_ALPHA, iterations=ALS_STEPS, num_threads=1,
+    _, songs = playlist.als_factors(
+        task.matrix(task.train), N_FACTORS, penalty=ALS_PENALTY, alpha=ALS_ALPHA, n_passes=ALS_STEPS,
         random_state=task.random_state,
     )  # fmt: skip
-    with one_blas_thread():  # with more threads, implicit warns that it is slow
-        model.fit(task.matrix(task.train), show_progress=False)
-    begun = task.matrix(task.begun)
-
-    def score(at: int, _: Sequence[int]) -> Float64Array:
-        return np.asarray(model.item_factors @ model.recalculate_user(0, begun[at]), dtype=np.float64)
-
-    return score
+    lists = playlist.solve_als(task.matrix(task.begun), songs, penalty=ALS_PENALTY, alpha=ALS_ALPHA)
+    return lambda at, _: songs @ lists[at]
 
 
 def _bpr(task: Task) -> Score:
     """Bayesian personalized ranking (Rendle et al. 2009), also fitted to first songs: lists cannot be added later."""
-    from implicit.cpu.bpr import BayesianPersonalizedRanking
-
-    model = BayesianPersonalizedRanking(
-        N_FACTORS, learning_rate=BPR_LEARNING_RATE, regularization=BPR_REGULARIZATION, iterations=BPR_STEPS,
-        num_threads=1, random_state=task.random_state,
+    lists, songs, bias = playlist.bpr_factors(
+        task.matrix([*task.train, *task.begun]), N_FACTORS, learning_rate=BPR_LEARNING_RATE, penalty=BPR_PENALTY,
+        n_passes=BPR_STEPS, random_state=task.random_state,
     )  # fmt: skip
-    with one_blas_thread():
-        model.fit(task.matrix([*task.train, *task.begun]), show_progress=False)
-
-    def score(at: int, _: Sequence[int]) -> Float64Array:
-        return np.asarray(model.item_factors @ model.user_factors[len(task.train) + at], dtype=np.float64)
-
-    return score
+    return lambda at, _: songs @ lists[len(task.train) + at] + bias
 
 
 @dataclass(frozen=True, slots=True)
