@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,11 @@ from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 
+_COMPILED = (
+    "av", "numba", "pandas", "PIL.Image", "piqp", "pyarrow", "rapidfuzz.process", "scipy.linalg", "sklearn.cluster",
+    "soundfile", "soxr", "zstandard",
+)  # fmt: skip
+"""Modules that load the libraries of the required packages."""
 _PYTHONS = ((3, 11), (3, 14))  # oldest and newest tested versions
 MIN_FREE, _LITTLE_FREE = 100 << 20, 2 << 30  # bytes
 _MIN_OPEN_FILES = 512  # enough for the memory maps of models, the sockets of forty visitors, and a reserve
@@ -28,6 +33,7 @@ _REINSTALL = "Install musicsim again: `make app`, or `pip install --upgrade`."
 
 def check_machine(folder: Path) -> Iterator[Finding]:
     """Check whether this machine can run a library in `folder`, which does not have to exist."""
+    yield from _check_libraries()
     yield from _check_decoders()
     yield _check_features()
     yield Finding("cores", OK, f"{n_cores()}")
@@ -77,6 +83,17 @@ def _limit(name: str) -> int | None:
         return None
     soft, _ = resource.getrlimit(getattr(resource, name))
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _check_libraries() -> Iterator[Finding]:
+    """Load the compiled packages, because one of them may need a library that this system lacks."""
+    for name in _COMPILED:
+        try:
+            import_module(name)
+        except (ImportError, OSError) as error:
+            package = name.partition(".")[0]
+            words = f"the package {package} cannot be loaded: {error}"
+            yield Finding("libraries", PROBLEM, words, "Install the missing library with your system's packages.")
 
 
 def _check_decoders() -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+import sys
 import time
 
 import numpy as np
@@ -229,11 +230,13 @@ def test_machine_is_checked(tmp_path, monkeypatch):
     assert well["decoders"].level == OK
     monkeypatch.setitem(DECODERS, ".mp3", "no such decoder")
     monkeypatch.setattr(machine, "MIN_FREE", 1 << 60)
+    monkeypatch.setitem(sys.modules, "piqp", None)  # a package that cannot be loaded
     monkeypatch.setattr("importlib.metadata.requires", lambda _: ["numpy>=999"])
     monkeypatch.setattr(machine, "mfcc", lambda y: mfcc(y) + 1)
     problems = {f.what: f.words for f in check_machine(tmp_path) if f.level == PROBLEM}
     assert problems["decoders"] == "no decoder for .mp3"
-    assert problems.keys() == {"decoders", "arithmetic", "room", "version"}
+    assert problems["libraries"].startswith("the package piqp cannot be loaded: ")
+    assert problems.keys() == {"libraries", "decoders", "arithmetic", "room", "version"}
 
 
 # --- the commands ---
