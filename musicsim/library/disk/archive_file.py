@@ -132,7 +132,8 @@ class ArchiveKind:
                     break
                 if number >= max_members:
                     raise ValueError(f"it has more than {max_members:,} parts")
-                if not self.names.fullmatch(member.name) and member.name not in also:
+                is_known = self.names.fullmatch(member.name) or member.name in also
+                if not is_known or len(os.fsencode(member.name)) > _MAX_NAME:
                     raise ValueError(f"{member.name[:80]!r} is not an expected part")
                 line = f"{_write(tar, member, folder / member.name)}  {member.name}\n"
                 n_bytes_of_hashes += len(line.encode())
