@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_p
 
 from musicsim.explorer.refresh.refresh import refresh
 from tests.browser.actions import APP
-from tests.browser.chromium import find
+from tests.browser.chromium import describe_lack, find
 from tests.browser.patient import launch, new_context
 from tests.browser.serving import PATIENCE_MS, serve
 from tests.sounds import open_library, write_collection
@@ -44,15 +44,15 @@ def chromium_path() -> str:
     """Return the path of the browser."""
     path = find()
     if path is None and os.environ.get("CI"):
-        pytest.fail("no Chromium: with CI set a missing browser is a failure. Install it or set MUSICSIM_CHROMIUM.")
+        pytest.fail(f"With CI set, a missing browser is a failure: {describe_lack()}.")
     if path is None:
-        pytest.skip("no Chromium found: install it, or set MUSICSIM_CHROMIUM to its path.")
+        pytest.skip(f"{describe_lack()}.")
     return path
 
 
 @pytest.fixture(scope="session")
-def playwright_driver() -> Iterator[Playwright]:
-    """Playwright itself; it can be started only once in a process."""
+def playwright_driver(chromium_path: str) -> Iterator[Playwright]:
+    """Playwright itself, if it can start; it can be started only once in a process."""
     with sync_playwright() as driver:
         yield driver
 
