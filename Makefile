@@ -3,8 +3,8 @@
 ## make install   create the environment and install, without opening the app
 ## make check     format, lint, prose, types, import rules, and the tests that your changes can break; under two minutes
 ## make test      lint, all usual tests and one browser story per page; PYTEST_ARGS="tests/playlist -x" runs a part
-## make test-all  the tests that `make test` leaves out: long stories, other processors and Pythons, damage, each
-##                extension removed in turn; PARTS="long-unit damage" runs some of them
+## make test-all  the tests that `make test` leaves out: long stories, other processors and Pythons, a clean Debian, damage,
+##                each extension removed in turn; PARTS="long-unit damage" runs some of them
 ## make format    format the code and fix what ruff can fix
 ## make docs      the documentation as a site, in site/; warnings are errors
 ## make pictures  the pictures of the pages, from the demo; MUSIC=folder: also those of real recordings; PARTS="listen tour"
@@ -46,7 +46,7 @@ install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/pyt
 quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@.log; exit $$status
 
 .PHONY: help app install check test style unit stories test-all long-unit long-stories without-each processors pythons
-.PHONY: damage lint format pictures bench reproduce docs torture rivals citation newest lock release clean
+.PHONY: clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock release clean
 
 app: $(VENV)/installed
 	@echo "Starting musicsim…"
@@ -78,7 +78,7 @@ stories:
 	$(call quietly,$(STORIES) "browser and not long")
 
 test-all: $(VENV)/browser
-	@$(MAKE) --no-print-directory --keep-going -j2 $(or $(PARTS),long-stories long-unit without-each damage processors pythons)
+	@$(MAKE) --no-print-directory --keep-going -j2 $(or $(PARTS),long-stories long-unit without-each damage processors pythons clean-root)
 
 long-unit:
 	$(call quietly,$(UNIT) "not browser and long")
@@ -100,6 +100,9 @@ processors:
 
 pythons:
 	$(call quietly,$(BIN)/python -m tests.pythons)
+
+clean-root:
+	$(call quietly,$(BIN)/python -m tests.clean_root)
 
 lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
