@@ -14,7 +14,7 @@ Besides the database ``library.sqlite``, the folder contains:
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -193,10 +193,16 @@ class Library(Opinions):
         """Return a stored string, or None. Keys that begin with "machine." are not restored from a backup."""
         return self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == key))
 
-    def set_text(self, key: str, value: str, *, is_change: bool = False) -> None:
-        """Store a string; :attr:`revision` increases only if `is_change`."""
-        with (self.write if is_change else self.write_unseen)() as connection:
-            connection.execute(schema.meta.insert().prefix_with("OR REPLACE").values(key=key, value=value))
+    def update_text(self, key: str, change: Callable[[str | None], str], *, is_change: bool = False) -> str:
+        """Replace a stored string by `change` of it, and return it; :attr:`revision` increases only if `is_change`.
+
+        No change by others is lost. `change` gets None if no string is stored.
+        """
+        return self._update_text(key, change, self.write if is_change else self.write_unseen)
+
+    def set_text(self, key: str, value: str) -> None:
+        """Store a string that does not depend on the stored one; :attr:`revision` stays the same."""
+        self.update_text(key, lambda _: value)
 
     def _refresh_mark(self) -> str:
         return f"{__version__} {_REFRESH_VERSION} {self.revision}"
@@ -239,7 +245,11 @@ class Library(Opinions):
 
     @property
     def settings(self) -> dict[str, Any]:
-        return default_settings() | json.loads(self.text("settings") or "{}")
+        return self._read_settings(self.text("settings"))
+
+    @staticmethod
+    def _read_settings(text: str | None) -> dict[str, Any]:
+        return default_settings() | json.loads(text or "{}")
 
     @property
     def file_limits(self) -> Limits:
@@ -249,17 +259,22 @@ class Library(Opinions):
     def set_setting(self, name: str, value: Any) -> None:
         """Change one setting. Raises ValueError if the name is unknown or the value is invalid."""
         value = check_setting(name, value)
-        self.set_text("settings", json.dumps(self.settings | {name: value}), is_change=True)
+        self.update_text("settings", lambda text: json.dumps(self._read_settings(text) | {name: value}), is_change=True)
 
     def colours(self, kind: str) -> dict[str, int]:
         """Return the palette position of each label of one kind, such as genres."""
         positions: dict[str, int] = json.loads(self.text("colours") or "{}").get(kind, {})
         return positions
 
-    def keep_colours(self, kind: str, positions: Mapping[str, int]) -> None:
-        """Store the palette position of each label of one kind; the revision stays the same."""
-        colours = json.loads(self.text("colours") or "{}") | {kind: dict(positions)}
-        self.set_text("colours", json.dumps(colours))
+    def update_colours(self, kind: str, change: Callable[[dict[str, int]], Mapping[str, int]]) -> dict[str, int]:
+        """Replace the palette positions of one kind's labels by `change` of them, and return them."""
+
+        def update(text: str | None) -> str:
+            colours = json.loads(text or "{}")
+            return json.dumps(colours | {kind: dict(change(colours.get(kind, {})))})
+
+        positions: dict[str, int] = json.loads(self.update_text("colours", update))[kind]
+        return positions
 
     @contextmanager
     def exclusive(self, doing: str = "adding songs") -> Iterator[None]:

@@ -58,18 +58,18 @@ def test_colors_of_removed_genres_are_reused(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     for n, song_id in enumerate(ids):
         tiny_library.edits.edit([song_id], {"genre": f"genre {n}"})
-    tiny_library.keep_colours("genre", {f"gone {n}": n for n in range(len(PALETTE))})
+    tiny_library.update_colours("genre", lambda _: {f"gone {n}": n for n in range(len(PALETTE))})
     made = colouring(take_snapshot(tiny_library), "genre")
     assert sorted(names_of(made)) == sorted(f"genre {n}" for n in range(12)), "colours of labels that have gone"
     assert len({entry.colour for entry in made.entries}) == 14
-    tiny_library.keep_colours("genre", {"genre 3": 3, "genre 4": 999})
+    tiny_library.update_colours("genre", lambda _: {"genre 3": 3, "genre 4": 999})
     assert label_colours(take_snapshot(tiny_library), "genre")["genre 3"] == PALETTE[3]
 
 
 def test_overtaken_genre_gives_back_its_color(tiny_library, monkeypatch):
     monkeypatch.setattr(map_columns, "PALETTE", PALETTE[:3])
     ids = [song.id for song in tiny_library.songs()]
-    tiny_library.keep_colours("genre", {"rare": 0, "genre 9": 1})
+    tiny_library.update_colours("genre", lambda _: {"rare": 0, "genre 9": 1})
     for n, song_id in enumerate(ids):
         tiny_library.edits.edit([song_id], {"genre": f"genre {n % 10}"})  # two songs with each of 0 and 1
     slots = label_colours(take_snapshot(tiny_library), "genre")
@@ -80,7 +80,7 @@ def test_colors_work_if_saving_fails(tiny_library, monkeypatch):
     def refuse(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(tiny_library, "keep_colours", refuse)
+    monkeypatch.setattr(tiny_library, "update_colours", refuse)
     assert len(label_colours(take_snapshot(tiny_library), "genre")) == 3
 
 

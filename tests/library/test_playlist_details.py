@@ -3,6 +3,7 @@
 import pytest
 
 from musicsim.library import Library
+from musicsim.library.stores.playlists import replace_playlists
 
 DETAILS = {"seed": 7, "reasons": [["same artist", 0.25], None], "settings": {"freedom": 1.5}, "ünicode": "☂"}
 
@@ -42,11 +43,12 @@ def test_all_playlists_of_a_source_are_replaced_at_once(tiny_library):
     a, b = (s.id for s in tiny_library.songs()[:2])
     tiny_library.add_playlists([("old", None, [a]), ("kept", None, [a])], source="x")
     tiny_library.add_playlists([("other", None, [a])], source="y")
-    tiny_library.saved_playlists.replace_all([("kept", None, [b]), ("new", None, [a])], source="x")
+    with tiny_library.write() as connection:
+        replace_playlists(connection, [("kept", None, [b]), ("new", None, [a])], source="x")
     found = {(p.source, p.name): p.song_ids for p in tiny_library.playlists()}
     assert found == {("y", "other"): (a,), ("x", "kept"): (b,), ("x", "new"): (a,)}
-    with pytest.raises(ValueError, match="details"):
-        tiny_library.saved_playlists.replace_all([("bad", None, [a], {"n": {1, 2}})], source="x")
+    with pytest.raises(ValueError, match="details"), tiny_library.write() as connection:
+        replace_playlists(connection, [("bad", None, [a], {"n": {1, 2}})], source="x")
     assert len(tiny_library.playlists(source="x")) == 2
 
 

@@ -1,7 +1,7 @@
 """Reasons that a user wants less often: factors of edge weights, stored in the library and undone one by one."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -23,26 +23,29 @@ def is_stable(name: str) -> bool:
 
 def read_factors(library: Library) -> dict[str, float]:
     """Return the factors below 1, keyed by the edge's name."""
-    factors: dict[str, float] = json.loads(library.text(_KEY) or "{}")
-    return factors
+    return _parse(library.text(_KEY))
 
 
 def lower_reason(library: Library, name: str) -> None:
     """Multiply the weight of an edge by 1/4; raises ValueError if its name is not stable."""
     if not is_stable(name):
         raise ValueError(f"the reason {name!r} cannot be lowered permanently: leave it out of one playlist instead.")
-    factors = read_factors(library)
-    _store(library, factors | {name: factors.get(name, 1.0) * _LOWER})
+    _update(library, lambda factors: factors | {name: factors.get(name, 1.0) * _LOWER})
 
 
 def restore_reason(library: Library, name: str) -> None:
     """Give an edge its own weight again."""
-    _store(library, {other: factor for other, factor in read_factors(library).items() if other != name})
+    _update(library, lambda factors: {other: factor for other, factor in factors.items() if other != name})
 
 
-def _store(library: Library, factors: Mapping[str, float]) -> None:
+def _update(library: Library, change: Callable[[dict[str, float]], dict[str, float]]) -> None:
     with library.stay_refreshed():
-        library.set_text(_KEY, json.dumps(factors), is_change=True)
+        library.update_text(_KEY, lambda text: json.dumps(change(_parse(text))), is_change=True)
+
+
+def _parse(text: str | None) -> dict[str, float]:
+    factors: dict[str, float] = json.loads(text or "{}")
+    return factors
 
 
 def factors_of(library: Library, names: Sequence[str]) -> Float64Array:

@@ -9,7 +9,7 @@ fractions of the home window: 0 to 1 from left to right and from bottom to top.
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -248,18 +248,24 @@ def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
     """Return and save palette indices of frequent labels; a label keeps its index until it becomes rare."""
     n_songs = labels.counts()
     n_songs.pop("", None)
-    saved = {name: slot for name, slot in library.colours(by).items() if slot < len(PALETTE)}
     frequent = nsmallest(2 * len(PALETTE), n_songs, key=lambda name: (-n_songs[name], name))
+    known = library.colours(by)
+    slots = _next_slots(known, frequent)
+    if slots != known:
+        with suppress(StorageError):  # a read-only library cannot save the colors
+            slots = library.update_colours(by, lambda known: _next_slots(known, frequent))
+    return {name: slot for name, slot in slots.items() if name in frequent}
+
+
+def _next_slots(known: Mapping[str, int], frequent: Sequence[str]) -> dict[str, int]:
+    """Return the palette indices of frequent labels, and of rare ones that had one that is still free."""
+    saved = {name: slot for name, slot in known.items() if slot < len(PALETTE)}
     slots = {name: slot for name, slot in saved.items() if name in frequent}
     # colors of rare labels are assigned last, because these labels may become frequent again
     free = set(range(len(PALETTE))) - set(slots.values())
     ordered = sorted(free, key=lambda slot: (slot in saved.values(), slot))
     slots |= dict(zip([name for name in frequent if name not in slots], ordered, strict=False))
-    new = {name: slot for name, slot in saved.items() if slot not in slots.values()} | slots
-    if new != library.colours(by):
-        with suppress(StorageError):  # a read-only library cannot save the colors
-            library.keep_colours(by, new)
-    return slots
+    return {name: slot for name, slot in saved.items() if slot not in slots.values()} | slots
 
 
 def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:

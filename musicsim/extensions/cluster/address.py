@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from musicsim.library.disk.arrays import write_private
+from musicsim.library.disk.arrays import update_private
 
 CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable for the address of a cluster
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"
@@ -74,15 +74,26 @@ def is_trusted(address: str) -> bool:
 def trust(address: str, *, is_trusted: bool = True) -> None:
     """Save on this machine whether a cluster is trusted. Raises ValueError if `address` is malformed."""
     address = check_address(address)
-    addresses = _read_trusted() | {address} if is_trusted else _read_trusted() - {address}
-    write_private(_trust_file(), json.dumps({"format": 1, "addresses": sorted(addresses)}))
+
+    def update(content: bytes | None) -> str:
+        known = _parse(content or b"")
+        addresses = known | {address} if is_trusted else known - {address}
+        return json.dumps({"format": 1, "addresses": sorted(addresses)})
+
+    update_private(_trust_file(), update)
 
 
 def _read_trusted() -> set[str]:
     try:
-        stored = json.loads(_trust_file().read_text(encoding="utf-8"))
-        return {address for address in stored["addresses"] if isinstance(address, str)}
-    except (OSError, ValueError, KeyError, TypeError):
+        return _parse(_trust_file().read_bytes())
+    except OSError:
+        return set()
+
+
+def _parse(content: bytes) -> set[str]:
+    try:
+        return {address for address in json.loads(content)["addresses"] if isinstance(address, str)}
+    except (ValueError, KeyError, TypeError):
         return set()
 
 

@@ -10,7 +10,7 @@ from musicsim.cli.options import take_request
 from musicsim.explorer.requests.options import list_changes, options_of
 from musicsim.extensions.daily.limits import find_obstacle
 from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
-from musicsim.extensions.daily.options import DailyOptions, read_settings, save_settings
+from musicsim.extensions.daily.options import DailyOptions, change_settings, read_settings
 from musicsim.extensions.daily.rendering import render_daily, summarize
 from musicsim.extensions.daily.store import read_state
 from musicsim.extensions.daily.watching import Watcher
@@ -34,7 +34,7 @@ def daily(
     """Without options, today's mixes are made. Options with a value change the settings instead."""
     with open_library(library) as lib:
         if list_changes(request):
-            save_settings(lib, read_settings(lib).change(request))
+            change_settings(lib, request)
         elif undo:
             undo_daily_mixes(lib)
         elif not status:

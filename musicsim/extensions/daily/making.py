@@ -10,7 +10,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.daily.options import read_settings
 from musicsim.extensions.daily.plans import MINUTES, Plan, Skipped, plan_mixes
 from musicsim.extensions.daily.publishing import publish
-from musicsim.extensions.daily.store import DailyState, Mix, Run, mix_of, read_state, save_state
+from musicsim.extensions.daily.store import DailyState, Mix, Run, mix_of, read_state, update_state
 from musicsim.library import Library
 from musicsim.progress import Progress, no_progress
 
@@ -34,7 +34,12 @@ def make_daily_mixes(library: Library, day: date | None = None, progress: Progre
         day.isoformat(), time.time(), time.monotonic() - wall, time.process_time() - cpu, tuple(mixes), tuple(skipped),
         written,
     )  # fmt: skip
-    save_state(library, DailyState((run, before) if before else (run,), run.day))
+
+    def add(state: DailyState) -> DailyState:  # others may have made or undone mixes in the meantime
+        before = state.before(run.day)
+        return DailyState((run, before) if before else (run,), run.day)
+
+    update_state(library, add)
     return run
 
 
@@ -46,9 +51,14 @@ def undo_daily_mixes(library: Library) -> Run | None:
     before = state.runs[1] if len(state.runs) > 1 else None
     mixes = before.mixes if before else ()
     written = publish(library, mixes, state.current, read_settings(library))
-    before = before and replace(before, written=written)
-    save_state(library, DailyState((before,) if before else (), state.last_day))
-    return before
+    restored = before and replace(before, written=written)
+
+    def undo(now: DailyState) -> DailyState:  # others may have made mixes in the meantime, which stay
+        runs = tuple(restored if restored and run == before else run for run in now.runs if run != state.current)
+        return DailyState(runs, now.last_day)
+
+    update_state(library, undo)
+    return restored
 
 
 def _generate(library: Library, day: date, before: Run | None, progress: Progress) -> tuple[list[Mix], list[Skipped]]:

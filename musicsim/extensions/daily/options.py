@@ -73,14 +73,18 @@ _json = TypeAdapter(DailySettings)
 
 def read_settings(library: Library) -> DailySettings:
     """Return the stored settings; the defaults if there are none, or if they cannot be read."""
+    return _parse(library.text(_KEY))
+
+
+def _parse(text: str | None) -> DailySettings:
     try:
-        return _json.validate_json(library.text(_KEY) or "{}")
+        return _json.validate_json(text or "{}")
     except ValidationError:
         return DailySettings()
 
 
-def save_settings(library: Library, settings: DailySettings) -> None:
-    library.set_text(_KEY, _json.dump_json(settings).decode())
+def change_settings(library: Library, options: DailyOptions) -> None:
+    library.update_text(_KEY, lambda text: _json.dump_json(_parse(text).change(options)).decode())
 
 
 def includes(hours: str, now: datetime) -> bool:

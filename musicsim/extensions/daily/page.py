@@ -8,7 +8,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.daily.jobs import start_mixes
 from musicsim.extensions.daily.making import undo_daily_mixes
-from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, read_settings, save_settings
+from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, change_settings, read_settings
 from musicsim.extensions.daily.publishing import playlist_servers
 from musicsim.extensions.daily.rendering import summarize
 from musicsim.extensions.daily.store import DailyState, Mix, Run, read_state
@@ -78,7 +78,7 @@ def _undo(snapshot: Snapshot) -> None:
 
 
 def _save(snapshot: Snapshot, options: DailyOptions) -> None:
-    save_settings(snapshot.library, read_settings(snapshot.library).change(options))
+    change_settings(snapshot.library, options)
 
 
 def _show_run(snapshot: Snapshot, run: Run) -> None:

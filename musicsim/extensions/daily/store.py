@@ -1,5 +1,6 @@
 """The last daily mixes of a library, and those of the day before."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 from musicsim.explorer.playlists.walk import GeneratedPlaylist
 from musicsim.extensions.daily.plans import Plan, Skipped
 from musicsim.library import Library
+from musicsim.library.db.database import change_text
+from musicsim.library.stores.playlists import replace_playlists
 
 SOURCE = "Daily mixes"
 """Source of these playlists in the library."""
@@ -64,19 +67,22 @@ _json = TypeAdapter(DailyState)
 
 def read_state(library: Library) -> DailyState:
     """Return the stored runs; none if they cannot be read."""
+    return _parse(library.text(_KEY))
+
+
+def _parse(text: str | None) -> DailyState:
     try:
-        return _json.validate_json(library.text(_KEY) or "{}")
+        return _json.validate_json(text or "{}")
     except ValidationError:
         return DailyState()
 
 
-def save_state(library: Library, state: DailyState) -> None:
-    """Store the runs, and make the current run's mixes the playlists of :data:`SOURCE`; models stay up to date."""
-    mixes = state.current.mixes if state.current else ()
-    rows = [(mix.name, None, mix.song_ids, mix.details) for mix in mixes]
-    with library.stay_refreshed():  # models do not learn from these playlists
-        library.saved_playlists.replace_all(rows, SOURCE)
-    library.set_text(_KEY, _json.dump_json(state).decode())
+def update_state(library: Library, change: Callable[[DailyState], DailyState]) -> None:
+    """Change the runs, and make the current run's mixes the playlists of :data:`SOURCE`; models stay up to date."""
+    with library.stay_refreshed(), library.write() as connection:  # models do not learn from these playlists
+        state = _parse(change_text(connection, _KEY, lambda text: _json.dump_json(change(_parse(text))).decode()))
+        mixes = state.current.mixes if state.current else ()
+        replace_playlists(connection, [(mix.name, None, mix.song_ids, mix.details) for mix in mixes], SOURCE)
 
 
 def mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> Mix:

@@ -197,17 +197,17 @@ def label_songs(library: libraries.Library, tracks: DatasetTracks) -> int:
     if tracks.parts:
         parts = {song_at[path]: part for path, part in tracks.parts.items() if path in song_at}
         library.splits.keep(tracks.name, parts)
-    library.set_text(_NAMES, json.dumps(sorted({*_datasets(library), tracks.name})), is_change=True)
+    library.update_text(_NAMES, lambda text: json.dumps(sorted({*_parse(text), tracks.name})), is_change=True)
     return len(song_at)
 
 
-def _datasets(library: libraries.Library) -> list[str]:
+def _parse(names: str | None) -> list[str]:
     try:
-        stored = json.loads(library.text(_NAMES) or "[]")
+        stored = json.loads(names or "[]")
     except ValueError:  # a different program wrote the list
         return []
     return [name for name in stored if isinstance(name, str)] if isinstance(stored, list) else []
 
 
 def list_faults(library: libraries.Library) -> list[str]:
-    return [_KNOWN_FAULTS[name] for name in _datasets(library) if name in _KNOWN_FAULTS]
+    return [_KNOWN_FAULTS[name] for name in _parse(library.text(_NAMES)) if name in _KNOWN_FAULTS]

@@ -168,9 +168,7 @@ def index_server() -> Server | None:
 
 def give_name(library: Library) -> str:
     """Return the library's name on servers, and save a random one before the first push."""
-    name = library.text(NAME_KEY) or uuid.uuid4().hex
-    library.set_text(NAME_KEY, name)
-    return name
+    return library.update_text(NAME_KEY, lambda name: name or uuid.uuid4().hex)
 
 
 def remote_index(snapshot: Snapshot, rows: ModelRows) -> "RemoteIndex | None":

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,7 +12,7 @@ from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
 from musicsim.library import Library
-from musicsim.library.disk.arrays import write_private
+from musicsim.library.disk.arrays import update_private
 
 SERVERS_FILE = "servers.json"
 FETCHED = "sound"  # value of `how` for songs that were downloaded and analyzed
@@ -71,13 +71,23 @@ class Connections:
     def all(self) -> list[Connection]:
         """Return all servers, sorted by name. Raises LibraryError if the file cannot be read."""
         try:
-            return [Connection(**entry) for entry in json.loads(self._file.read_text(encoding="utf-8"))]
+            content = self._file.read_bytes()
         except FileNotFoundError:
             return []
-        except (OSError, ValueError, TypeError, LibraryError) as error:
-            # the error itself may quote a secret
-            problem = f"the list of music servers cannot be read ({type(error).__name__})"
-            raise LibraryError(f"{self._file}: {problem}. Delete the file and connect the servers again.") from None
+        except OSError as error:
+            raise self._unreadable(error) from None
+        return self._parse(content)
+
+    def _parse(self, content: bytes) -> list[Connection]:
+        try:
+            return [Connection(**entry) for entry in json.loads(content)]
+        except (ValueError, TypeError, LibraryError) as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> LibraryError:
+        # the error itself may quote a secret
+        problem = f"the list of music servers cannot be read ({type(error).__name__})"
+        return LibraryError(f"{self._file}: {problem}. Delete the file and connect the servers again.")
 
     def get(self, name: str) -> Connection:
         connections = {connection.name: connection for connection in self.all()}
@@ -87,19 +97,22 @@ class Connections:
         return connections[name]
 
     def put(self, connection: Connection) -> None:
-        others = [other for other in self.all() if other.name != connection.name]
-        self._write(sorted([*others, connection], key=lambda c: c.name))
+        self._update(lambda known: [*(other for other in known if other.name != connection.name), connection])
 
     def note(self, name: str, **fields: Any) -> None:
         """Update fields of a server, unless the server has been removed."""
-        self._write(replace(c, **fields) if c.name == name else c for c in self.all())
+        self._update(lambda known: (replace(c, **fields) if c.name == name else c for c in known))
 
     def remove(self, name: str) -> None:
         self.get(name)
-        self._write(other for other in self.all() if other.name != name)
+        self._update(lambda known: (other for other in known if other.name != name))
 
-    def _write(self, connections: Iterable[Connection]) -> None:
-        write_private(self._file, json.dumps([asdict(connection) for connection in connections], indent=1))
+    def _update(self, change: Callable[[list[Connection]], Iterable[Connection]]) -> None:
+        def update(content: bytes | None) -> str:
+            changed = sorted(change([] if content is None else self._parse(content)), key=lambda c: c.name)
+            return json.dumps([asdict(connection) for connection in changed], indent=1)
+
+        update_private(self._file, update)
 
 
 def check(library: Library) -> None:

@@ -14,7 +14,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
-from musicsim.library.disk.arrays import write_private
+from musicsim.library.disk.arrays import update_private
 
 ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20
@@ -58,21 +58,37 @@ def player_access(library: Library) -> PlayerAccess | None:
     path = _path(library)
     try:
         with path.open("rb") as file:
-            return _json.validate_json(file.read(_MAX_BYTES))
+            content = file.read(_MAX_BYTES)
     except FileNotFoundError:
         return None
-    except (OSError, ValidationError) as error:
-        raise LibraryError(f"{path} cannot be read. Remove the file, and run `musicsim players` again.") from error
+    except OSError as error:
+        raise _unreadable(path) from error
+    return _parse(path, content)
+
+
+def _parse(path: Path, content: bytes) -> PlayerAccess:
+    try:
+        return _json.validate_json(content)
+    except ValidationError as error:
+        raise _unreadable(path) from error
+
+
+def _unreadable(path: Path) -> LibraryError:
+    return LibraryError(f"{path} cannot be read. Remove the file, and run `musicsim players` again.")
 
 
 def answer_players(library: Library, rules: PlayerRules, *, new_token: bool = False) -> PlayerAccess:
     """Turn on access for players with these rules, using the existing token or a new one."""
     if rules.words:
         filter_rows(take_snapshot(library), rules)
-    known = None if new_token else player_access(library)
-    access = PlayerAccess(token=known.token if known else secrets.token_urlsafe(18), rules=rules)
-    write_private(_path(library), _json.dump_json(access).decode())
-    return access
+    path = _path(library)
+
+    def update(content: bytes | None) -> str:
+        known = None if new_token or content is None else _parse(path, content)
+        access = PlayerAccess(token=known.token if known else secrets.token_urlsafe(18), rules=rules)
+        return _json.dump_json(access).decode()
+
+    return _json.validate_json(update_private(path, update))
 
 
 def refuse_players(library: Library) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import event
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import LibraryError
+from musicsim.library.db import schema
 from musicsim.library.disk.archives import shorten_message
 from musicsim.storage import storage_error
 
@@ -127,6 +128,14 @@ def check_details(details: Mapping[str, Any] | None) -> dict[str, Any] | None:
         raise ValueError(f"details must contain only strings, finite numbers, lists and mappings ({error}).") from error
 
 
+def change_text(connection: sa.Connection, key: str, change: Callable[[str | None], str]) -> str:
+    """Replace a stored string, or None, by `change` of it, in an open write transaction; return the new string."""
+    m = schema.meta.c
+    text = change(connection.scalar(sa.select(m.value).where(m.key == key)))
+    connection.execute(schema.meta.insert().prefix_with("OR REPLACE").values(key=key, value=text))
+    return text
+
+
 class Tables:
     """Base class of the stores. It reads tables with single queries, and changes them in transactions from `write`."""
 
@@ -145,6 +154,11 @@ class Tables:
                 for statement, rows in steps:
                     if rows:
                         connection.execute(statement, rows)
+
+    def _update_text(self, key: str, change: Callable[[str | None], str], write: Write | None = None) -> str:
+        """Change a stored string as :func:`change_text`, in one transaction."""
+        with (write or self._write)() as connection:
+            return change_text(connection, key, change)
 
     def _rows(self, query: sa.Executable) -> Iterator[Any]:
         with self._engine.connect() as connection:

@@ -4,11 +4,12 @@ import mmap
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
+import filelock
 import numpy as np
 import numpy.typing as npt
 
@@ -36,6 +37,19 @@ def write_private(target: Path, text: str) -> None:
     """Atomically replace a file that only its owner may read."""
     with atomic_path(target, mode=0o600) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def update_private(target: Path, change: Callable[[bytes | None], str]) -> str:
+    """Replace a file that only its owner may read by `change` of its content, and return the new text.
+
+    No change by others is lost. `change` gets None if there is no file.
+    """
+    with writing_to(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(target.with_suffix(".lock")):
+            text = change(target.read_bytes() if target.exists() else None)
+            write_private(target, text)
+    return text
 
 
 @contextmanager

@@ -75,12 +75,6 @@ class PlaylistStore(Tables):
         with self._write() as connection:
             return put_playlists(connection, playlists, source)
 
-    def replace_all(self, playlists: Iterable[NewPlaylist], source: str) -> None:
-        """Replace all playlists of a source in one transaction; playlists are as for :meth:`add`."""
-        with self._write() as connection:
-            connection.execute(schema.playlists.delete().where(schema.playlists.c.source == source))
-            put_playlists(connection, playlists, source)
-
     def rename(self, playlist_id: int, name: str) -> None:
         """Rename a playlist; it replaces one with the same source, category and name. May raise NotFoundError."""
         p = schema.playlists.c
@@ -94,6 +88,12 @@ class PlaylistStore(Tables):
 
     def delete(self, playlist_id: int) -> None:
         self._execute(schema.playlists.delete().where(schema.playlists.c.id == playlist_id))
+
+
+def replace_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], source: str) -> None:
+    """Replace all playlists of a source, in an open transaction."""
+    connection.execute(schema.playlists.delete().where(schema.playlists.c.source == source))
+    put_playlists(connection, playlists, source)
 
 
 def put_playlists(connection: sa.Connection, playlists: Iterable[NewPlaylist], source: str) -> int:

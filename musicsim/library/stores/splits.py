@@ -36,18 +36,17 @@ class SplitStore(Tables):
     def keep(self, name: str, parts: Mapping[int, str]) -> None:
         """Store a split, a dict from song id to part; it replaces a split with the same name."""
         split = {part: sorted(i for i, song_part in parts.items() if song_part == part) for part in PARTS}
-        self._write_all(self._all() | {name: split})
+        self._update_text(_KEY, lambda text: json.dumps(_read(text) | {name: split}))
 
     def delete(self, name: str) -> None:
         """Delete a split. Raises NotFoundError for an unknown split."""
         self.get(name)
-        self._write_all({other: parts for other, parts in self._all().items() if other != name})
+        self._update_text(_KEY, lambda text: json.dumps({k: parts for k, parts in _read(text).items() if k != name}))
 
     def _all(self) -> dict[str, dict[str, list[int]]]:
-        text = self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == _KEY))
-        splits: dict[str, dict[str, list[int]]] = json.loads(text or "{}")
-        return splits
+        return _read(self._value(sa.select(schema.meta.c.value).where(schema.meta.c.key == _KEY)))
 
-    def _write_all(self, splits: Mapping[str, Mapping[str, list[int]]]) -> None:
-        statement = schema.meta.insert().prefix_with("OR REPLACE").values(key=_KEY, value=json.dumps(splits))
-        self._execute(statement)
+
+def _read(text: str | None) -> dict[str, dict[str, list[int]]]:
+    splits: dict[str, dict[str, list[int]]] = json.loads(text or "{}")
+    return splits

@@ -12,6 +12,7 @@ from musicsim.extensions.cluster.address import is_on_this_machine, is_trusted, 
 from musicsim.extensions.cluster.connection import choosing, cluster_state, use_cluster
 from musicsim.extensions.cluster.pool import open_cluster
 from tests.command import run, run_process
+from tests.simultaneous import count_lost
 from tests.sounds import write_collection
 from tests.waiting import until
 
@@ -86,6 +87,16 @@ def test_untrusted_remote_cluster_is_not_contacted(store, address, connections, 
     with pytest.raises(LibraryError, match="nobody answers"), choosing(None, trusted=True), use_cluster(store):
         pass
     assert connections == [address]
+
+
+def test_no_simultaneous_trust_is_lost(store):
+    def kept(_library, side, number):
+        return is_trusted(f"tcp://cluster.example:{1000 + 2 * number + side}")
+
+    def change(_library, side, number):
+        trust(f"tcp://cluster.example:{1000 + 2 * number + side}")
+
+    assert count_lost(store.folder, change, n_pairs=50, kept=kept) == 0
 
 
 def test_trust_is_per_address_and_per_machine(store, connections, tmp_path):

@@ -8,8 +8,9 @@ import pytest
 
 from musicsim.extensions.daily.battery import is_on_battery
 from musicsim.extensions.daily.limits import LimitedProgress, find_obstacle
-from musicsim.extensions.daily.options import DailyOptions, DailySettings, includes, read_settings, save_settings
+from musicsim.extensions.daily.options import DailyOptions, DailySettings, change_settings, includes, read_settings
 from musicsim.progress import Canceled
+from tests.simultaneous import count_lost
 
 
 def supplies(root, **described):
@@ -60,16 +61,26 @@ def test_impossible_hours_are_refused(hours):
 def test_options_change_only_what_is_given(tiny_library, tmp_path):
     assert read_settings(tiny_library) == DailySettings()
     options = DailyOptions(automatic=True, hours="2-6", folder=str(tmp_path), servers=("home",))
-    settings = DailySettings().change(options)
-    save_settings(tiny_library, settings.change(DailyOptions(cpu=25)))
+    change_settings(tiny_library, options)
+    change_settings(tiny_library, DailyOptions(cpu=25))
     assert read_settings(tiny_library) == DailySettings(
         automatic=True, hours="2-6", cpu=25, folder=str(tmp_path), servers=("home",)
     )
-    assert (
-        settings.change(DailyOptions(automatic=False, hours="any", folder="none", servers=("none",))) == DailySettings()
-    )
+    change_settings(tiny_library, DailyOptions(automatic=False, hours="any", folder="none", servers=("none",)))
+    assert read_settings(tiny_library) == DailySettings(cpu=25)
     tiny_library.set_text("machine.daily", "{damaged")
     assert read_settings(tiny_library) == DailySettings()
+
+
+def test_no_simultaneous_option_is_lost(tiny_library):
+    def change(library, side, number):
+        change_settings(library, DailyOptions(**{("cpu", "every")[side]: 5 + number}))
+
+    def kept(library, side, number):
+        settings = read_settings(library)
+        return (settings.cpu, settings.every)[side] == 5 + number
+
+    assert count_lost(tiny_library.folder, change, n_pairs=50, kept=kept) == 0
 
 
 def test_work_stops_when_the_machine_is_unplugged(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.daily.heard import count_plays
 from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
-from musicsim.extensions.daily.options import DailySettings, save_settings
+from musicsim.extensions.daily.options import DailyOptions, change_settings
 from musicsim.extensions.daily.store import SOURCE, read_state
 from tests.plays import add_listens
 
@@ -138,7 +138,7 @@ def test_missing_reasons_are_named(many):
 
 def test_files_follow_the_mixes(many, tmp_path):
     folder = tmp_path / "lists"
-    save_settings(many, DailySettings(folder=str(folder)))
+    change_settings(many, DailyOptions(folder=str(folder)))
     (folder / "mine.m3u8").parent.mkdir()
     (folder / "mine.m3u8").write_text("#EXTM3U\n")
     add_plays(many, [1, 2, 3], days_ago=2)
@@ -151,8 +151,21 @@ def test_files_follow_the_mixes(many, tmp_path):
     assert [path.name for path in folder.iterdir()] == ["mine.m3u8"]
     assert not run.written.problems
     (tmp_path / "file").touch()
-    save_settings(many, DailySettings(folder=str(tmp_path / "file")))
+    change_settings(many, DailyOptions(folder=str(tmp_path / "file")))
     run = make_daily_mixes(many, DAY)
     assert run.mixes
     assert len(run.written.problems) == len(run.mixes)
     assert "file" in run.written.problems[0]
+
+
+def test_mixes_undone_while_others_are_made_stay_undone(many):
+    for days in (2, 1):
+        make_daily_mixes(many, DAY - timedelta(days=days))
+    undone = []
+
+    def undo_once(*_, **__):
+        if not undone:
+            undone.append(undo_daily_mixes(many))
+
+    make_daily_mixes(many, DAY, undo_once)
+    assert [run.day for run in read_state(many).runs] == [f"{DAY}", f"{DAY - timedelta(days=2)}"]

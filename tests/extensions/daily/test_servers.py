@@ -7,7 +7,7 @@ import pytest
 from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.extensions.daily.heard import count_plays
 from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
-from musicsim.extensions.daily.options import DailySettings, save_settings
+from musicsim.extensions.daily.options import DailyOptions, change_settings
 from musicsim.extensions.daily.publishing import playlist_servers
 
 _PACKAGE = "musicsim.extensions.music_servers"
@@ -26,7 +26,7 @@ def test_mixes_are_sent_and_removed(tiny_library):
         assert list(playlist_servers(tiny_library)) == ["home"]
         make_daily_mixes(tiny_library)
         assert there == {}, "no server was chosen"
-        save_settings(tiny_library, DailySettings(servers=("home", "gone")))
+        change_settings(tiny_library, DailyOptions(servers=("home", "gone")))
         run = make_daily_mixes(tiny_library)
         assert sorted(there.values()) == sorted(mix.name for mix in run.mixes)
         assert set(run.written.problems) == {

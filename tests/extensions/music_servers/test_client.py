@@ -20,6 +20,7 @@ from musicsim.extensions.music_servers.sync import sync
 from musicsim.library.media.sound import has_sound
 from musicsim.progress import no_progress
 from tests.extensions.music_servers.serving import enter, having, ok, scripted
+from tests.simultaneous import count_lost
 from tests.sounds import open_library, write_song
 from tests.waiting import PATIENCE_S
 
@@ -98,6 +99,23 @@ def test_credentials_file_is_private(library):
     with pytest.raises(LibraryError, match="cannot be read") as caught:
         known.all()
     assert SECRET not in str(caught.value)
+
+
+def test_no_simultaneous_change_of_a_server_is_lost(library):
+    def change(library, side, number):
+        known = Connections(library)
+        if number % 3 == 0:
+            known.put(Connection(f"server {side}", "http://127.0.0.1:4533", "anna", SECRET))
+        elif number % 3 == 1:
+            known.note(f"server {side}", modified=str(number))
+        else:
+            known.remove(f"server {side}")
+
+    def kept(library, side, number):
+        modified = {c.name: c.modified for c in Connections(library).all()}.get(f"server {side}")
+        return modified == ("", str(number), None)[number % 3]
+
+    assert count_lost(library.folder, change, n_pairs=60, kept=kept) == 0
 
 
 @pytest.mark.parametrize(

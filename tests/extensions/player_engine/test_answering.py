@@ -23,6 +23,7 @@ from musicsim.extensions.player_engine.jellyfin import jellyfin_id
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from tests.extensions.player_engine.servers import connect_server, connect_songs
+from tests.simultaneous import count_lost
 
 
 @pytest.fixture
@@ -49,6 +50,22 @@ def test_rejects_unknown_words(library):
     with pytest.raises(NotFoundError, match="xyzzy"):
         answer_players(library, PlayerRules(words="xyzzy"))
     assert player_access(library) is None
+
+
+def test_new_token_is_not_lost_when_rules_change_at_once(library):
+    answer_players(library, PlayerRules())
+    tokens = {}
+
+    def change(library, side, number):
+        if side:
+            answer_players(library, PlayerRules(per_artist=number))
+        else:
+            tokens[number] = answer_players(library, PlayerRules(), new_token=True).token
+
+    def kept(library, side, number):
+        return player_access(library).token == tokens[number]
+
+    assert count_lost(library.folder, change, n_pairs=50, kept=kept) == 0
 
 
 def test_access_is_off_by_default_and_private(library):
