@@ -9,8 +9,8 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: a process that forks must not have threads
 
+from tests.children import load
 from torture import damage, kills, mutants, pages
-from torture._children import load
 from torture._run import Step, run_steps, table
 
 STEPS = (

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
+from tests.children import complaint, finish
 from tests.learning import write_styles
 from tests.sounds import open_library, write_song
-from torture._children import complaint, finish
 
 __all__ = [
     "change_music", "close_cleanly", "common_music", "copied", "in_child", "make_library", "make_music", "part_library",

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from musicsim import LIBRARY_FILE
+from tests.children import NOBODY, command, complaint, finish
 from tests.disks import fill, make_read_only, small_disk
 from tests.whole import faults_of
-from torture._children import NOBODY, command, complaint, finish
 from torture._libraries import close_cleanly, common_music, copied, part_library, whole_library
 from torture._run import Attempt, NotHere, Tried
 

@@ -14,8 +14,8 @@ import numpy as np
 from musicsim.explorer import jobs
 from musicsim.explorer.models.files import save_model_file
 from musicsim.library import Library
+from tests.children import Child, command, complaint, finish
 from tests.whole import faults_of, said
-from torture._children import Child, command, complaint, finish
 from torture._libraries import (
     change_music,
     common_music,

@@ -22,12 +22,12 @@ from musicsim.library.importing import preview, read_listening
 from musicsim.library.importing.answers import export_answers, import_answers
 from musicsim.progress import no_progress
 from tests.audio.signals import as_bytes, encoded, music
+from tests.children import command, complaint, finish
 from tests.crafted_models import mutant as model_mutant
 from tests.crafted_models import parts_of
 from tests.shared import FORMATS
 from tests.sounds import open_library
 from tests.whole import faults_of
-from torture._children import command, complaint, finish
 from torture._honest import honest_lists, honest_vectors
 from torture._libraries import copied, in_child, whole_library
 from torture._run import Attempt, Tried

@@ -9,7 +9,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from musicsim.library.archive.contents import MODEL_FILES, add_model, open_check
 from musicsim.library.db import check_database, merge_restored, open_engine, path_of, renew_tokens
 from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.disk.scratch import Scratch, scratch_folder
-from musicsim.library.disk.writer import lock_error, note_doing, replace_parts, writer_lock
+from musicsim.library.disk.writer import finish_locked, lock_error, note_doing, replace_parts, writer_lock
 from musicsim.library.library import Library
 from musicsim.storage import storage_error, writing_to
 
@@ -197,6 +197,8 @@ def restore_backup(
         with writing_to(folder):
             lock.acquire()
         note_doing(folder, "restoring a backup")
+        with writing_to(folder), suppress(LibraryError):  # a damaged replacement is replaced, too
+            finish_locked(folder)
         with writing_to(folder), closing(Scratch(scratch_folder(folder))) as scratch, scratch.folder() as work:
             ready = work / "ready"
             names, created_at, n_songs = _unpack(source, ready, progress, private)

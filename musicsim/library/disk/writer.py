@@ -51,14 +51,15 @@ def lock_error(folder: Path) -> StoreLockedError:
 def replace_parts(folder: Path, ready: Path, parts: Iterable[str]) -> None:
     """Replace `parts` of a locked library, in order, with those in the folder `ready` on the same disk.
 
-    Parts that are not in `ready` are deleted.
+    Parts that are not in `ready` are deleted. :func:`finish_locked` must have been called before.
     """
     with writing_to(folder):
         (ready / _PARTS).write_text(json.dumps({name: (ready / name).exists() for name in parts}))
-        shutil.rmtree(folder / ASIDE, ignore_errors=True)
+        for left in (ASIDE, _NEW):  # the new parts are still there only if they are damaged
+            shutil.rmtree(folder / left, ignore_errors=True)
         os.sync()  # write everything to disk before anything is replaced
         ready.rename(folder / _NEW)
-        _finish(folder)
+        finish_locked(folder)
 
 
 def finish_replacing(folder: Path) -> None:
@@ -67,18 +68,19 @@ def finish_replacing(folder: Path) -> None:
         return
     try:
         with writing_to(folder), writer_lock(folder).acquire(timeout=TIMEOUT_S):
-            _finish(folder)
+            finish_locked(folder)
     except filelock.Timeout as error:
         raise StoreLockedError(f"{folder}: this library is being restored. Wait for the restore to finish.") from error
 
 
-def _finish(folder: Path) -> None:
+def finish_locked(folder: Path) -> None:
+    """Finish an interrupted replacement in a locked library. Raises LibraryError if it is damaged."""
     new, aside = folder / _NEW, folder / ASIDE
     if not new.exists():  # another process has already finished the replacement
         return
     try:
         parts: dict[str, bool] = json.loads((new / _PARTS).read_text())
-    except ValueError as error:
+    except (FileNotFoundError, ValueError) as error:
         raise LibraryError(f"{new / _PARTS} is damaged: restore the library again.") from error
     aside.mkdir(exist_ok=True)
     for name, is_new in parts.items():

@@ -1,11 +1,11 @@
 """Tests of backups: one revision, restored completely or refused, and never half in place."""
 
+import errno
 import hashlib
 import io
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import stat
 import subprocess
@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from musicsim import LIBRARY_FILE
-from musicsim.errors import LibraryError, MusicsimError, StoreLockedError
+from musicsim.errors import LibraryError, MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer import job_process
 from musicsim.explorer.health.backups import back_up, backups_of, restore
 from musicsim.explorer.refresh.refresh import refresh
@@ -28,7 +28,9 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from musicsim.progress import Canceled, no_progress
 from tests.archives import packed, parts_of, with_hashes, write_parts
+from tests.children import complaint
 from tests.command import run
+from tests.interruptions import CRASHED, FAULTS, interrupt_each_change
 from tests.sounds import open_library, write_song
 from tests.waiting import PATIENCE_S, until
 from tests.whole import faults
@@ -421,53 +423,74 @@ def test_open_library_is_not_replaced(tiny_library, backup):
     tiny_library.add_playlists([("still works", None, [1])], "saved")
 
 
-def _killed_at(number, backup, folder):
-    """Restore in a child process that dies before its n-th rename. Return whether it died."""
-    child = os.fork()
-    if child == 0:
-        rename, left = Path.rename, [number]
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_restore_is_repeated_after_a_failed_replacement(tiny_library, backup, monkeypatch, is_damaged):
+    folder, before, rename = tiny_library.folder, rows(tiny_library.folder), Path.rename
+    tiny_library.set_text("machine.name", "mine")
+    tiny_library.close()
 
-        def dies(path, target):
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            left[0] -= 1
-            return rename(path, target)
+    def fails(path, target):
+        if path == folder / "frames":
+            raise OSError(errno.ENOSPC, "no room", str(path))
+        return rename(path, target)
 
-        Path.rename = dies
-        try:
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", fails)
+        with pytest.raises(StorageError):
             restore(backup, folder, no_progress)
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    if is_damaged:
+        (folder / ".restored" / "parts.json").write_text("{")
+        with pytest.raises(LibraryError, match="restore the library again"):
+            Library.open(folder)
+    restore(backup, folder, no_progress)
+    assert [line for line in rows(folder) if "machine.name" not in line] == before
+    with Library.open(folder, create=False) as library:
+        assert not faults(library)
+        assert library.text("machine.name") == "mine"
+    assert not list(folder.glob(".re*"))
 
 
 @pytest.mark.long
-def test_killed_restore_leaves_old_or_new_library(tiny_library, backup):
-    folder = tiny_library.folder
-    new = rows(folder)
-    with tiny_library.write() as connection:
-        connection.execute(schema.songs.delete().where(schema.songs.c.id > 7))
-    refresh(tiny_library)
-    tiny_library.close()
-    old_folder = shutil.copytree(folder, folder.parent / "old")
-    old, seen, number = rows(folder), [], 0
+@pytest.mark.parametrize("fault", FAULTS)
+def test_interrupted_restore_leaves_old_or_new_library_and_can_be_repeated(store, tmp_path, fault):
+    for n in range(3):
+        write_song(tmp_path / "music" / f"{n}.flac", seed=n, seconds=1.2)
+    store.add(tmp_path / "music")
+    refresh(store)
+    back_up(store, tmp_path / "backup", no_progress)
+    new = rows(store.folder)
+    with store.write() as connection:
+        connection.execute(schema.songs.delete().where(schema.songs.c.id > 2))
+    refresh(store)
+    store.close()
+    old, folder, seen, checked = rows(store.folder), store.folder, [], None
+    kept = shutil.copytree(folder, tmp_path / "old")
     assert old != new
-    while _killed_at(number, backup, folder):
-        with Library.open(folder, create=False) as library:
-            assert not faults(library), number
-            assert len(library) == len(answers(library))
-        seen.append("new" if rows(folder) == new else "old")
-        assert rows(folder) == (new if seen[-1] == "new" else old)
-        with Library.open(folder) as library, library.exclusive():
-            pass
-        assert not [path for path in folder.iterdir() if path.name.startswith(".")], "nothing is left"
+
+    def prepare():
         shutil.rmtree(folder)
-        shutil.copytree(old_folder, folder)
-        number += 1
-    assert rows(folder) == new
+        shutil.copytree(kept, folder)
+
+    for interruption in interrupt_each_change(
+        fault, prepare, "restore", tmp_path / "backup", library=folder, within=folder
+    ):
+        number = interruption.number
+        assert complaint(interruption, (CRASHED,) if fault == "crash" else (0, 4)) == "", number
+        if checked != (checked := contents(folder)):
+            look = shutil.copytree(folder, tmp_path / "look" / folder.name)
+            with Library.open(look) as library:
+                assert not faults(library), number
+                assert len(library) == len(answers(library))
+            seen.append("new" if rows(look) == new else "old")
+            assert rows(look) == (new if seen[-1] == "new" else old), number
+            shutil.rmtree(look)
+        assert complaint(interruption.run_again()) == "", number
+        with Library.open(folder) as library, library.exclusive():
+            assert not faults(library), number
+        assert rows(folder) == new, number
+        assert not [path for path in folder.iterdir() if path.name.startswith(".")], "nothing is left"
     assert seen == sorted(seen, reverse=True), "first the old one, then the new one"
     assert {"old", "new"} == set(seen)
-    assert len(seen) > 6
 
 
 # --- jobs and commands ----------------------------------------------------------------------------

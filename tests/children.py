@@ -93,6 +93,7 @@ def _be_child(function: Callable[[], int | None], said: Path, user: int | None) 
     code = 70
     try:
         os.setsid()
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115  # nobody answers questions
         out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
         os.dup2(out, 1)
         os.dup2(out, 2)
