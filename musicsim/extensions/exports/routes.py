@@ -19,8 +19,10 @@ def export_path(library: Library, kind: str, ending: str) -> Path:
 
 
 def exports_of(library: Library) -> list[Path]:
-    """Return the exports in a library's folder, newest first."""
-    files = [path for path in (library.folder / _FOLDER).glob("*") if path.suffix and not path.name.startswith(".")]
+    """Return the exports in a library's folder, newest first; links, which can lead out of it, are left out."""
+    folder, real = library.folder / _FOLDER, library.folder.resolve() / _FOLDER
+    names = [path.name for path in folder.glob("*") if path.suffix and not path.name.startswith(".")]
+    files = [folder / name for name in names if (folder / name).resolve() == real / name]
     return sorted(files, key=lambda path: path.stat().st_mtime_ns, reverse=True)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import tracemalloc
 import zipfile
 
@@ -301,3 +302,19 @@ def test_page_export_can_be_downloaded(library, monkeypatch):
     with TestClient(Starlette(routes=routes()), base_url="http://localhost") as client:
         assert client.get(f"/exports/{path.name}").content == path.read_bytes()
         assert client.get("/exports/library.sqlite").status_code == 404
+
+
+def test_links_are_not_followed(library, tmp_path, monkeypatch):
+    """A library's folder that comes from somebody else may contain them."""
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "private.csv").write_text("swordfish")
+    export_path(library, "songs", ".csv").parent.mkdir()
+    export_path(library, "songs", ".csv").symlink_to(tmp_path / "secrets" / "private.csv")
+    with TestClient(Starlette(routes=routes()), base_url="http://localhost") as client:
+        assert exports_of(library) == []
+        assert client.get(f"/exports/{library.name} songs.csv").status_code == 404
+        shutil.rmtree(library.folder / "exports")
+        (library.folder / "exports").symlink_to(tmp_path / "secrets")
+        assert exports_of(library) == []
+        assert client.get("/exports/private.csv").status_code == 404
