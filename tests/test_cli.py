@@ -127,6 +127,23 @@ def test_info_is_readable(library):
     assert re.search(r"fitted on songs: \d+", said)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [(("playlist", "-n", 2, "--seed", 3, "--save", "Evening"), "Saved as “Evening”."), (("info",), "other folder")],
+)
+def test_each_note_has_its_own_line(tiny_library, tmp_path, arguments, line):
+    (other := tmp_path / "other folder").mkdir()
+    tiny_library.files.add_roots([other])
+    out, _ = run(*arguments, library=tiny_library.folder)
+    assert "\\n" not in out
+    assert any(printed.strip(" │┃").endswith(line) for printed in out.splitlines())
+
+
+def test_line_break_in_a_note_is_escaped(capsys):
+    console.show(("name",), [("home",)], caption=["its file is missing: a\nb", "second"])
+    assert "a\\nb" in capsys.readouterr().out
+
+
 def test_unknown_values_are_empty_cells(capsys):
     console.show(("name", "synced"), [("home", None)])
     said = capsys.readouterr().out

@@ -74,13 +74,26 @@ def emit(value: Any) -> None:
 
 
 def show(
-    columns: Collection[Column | str], rows: Iterable[Iterable[object]], *, caption: str = "", title: str = ""
+    columns: Collection[Column | str],
+    rows: Iterable[Iterable[object]],
+    *,
+    caption: str | Sequence[str] = "",
+    title: str = "",
 ) -> None:
-    """Print a table; without columns, omit the header. Cells that are None are empty."""
-    table = Table(*columns, show_header=bool(columns), caption=safe(caption) or None, title=safe(title) or None)
+    """Print a table; without columns, omit the header. Cells that are None are empty.
+
+    A list of texts, as a cell or caption, is shown as one line per text.
+    """
+    table = Table(*columns, show_header=bool(columns), caption=_lines_of(caption) or None, title=safe(title) or None)
     for row in rows:
-        table.add_row(*("" if cell is None else safe(cell) for cell in row))
+        table.add_row(*map(_lines_of, row))
     Console().print(table)
+
+
+def _lines_of(cell: object) -> str:
+    if isinstance(cell, list | tuple):
+        return "\n".join(map(safe, cell))
+    return "" if cell is None else safe(cell)
 
 
 def warn(words: str, text: object) -> None:

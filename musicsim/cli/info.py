@@ -26,11 +26,11 @@ def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     show((), [(name, _words(value)) for name, value in facts.items()])
 
 
-def _words(value: object) -> str:
+def _words(value: object) -> object:
     if isinstance(value, dict):
         return ", ".join(f"{name.replace('_', ' ')}: {part}" for name, part in value.items() if part is not None)
     if isinstance(value, list):
-        return "\n".join(value)
+        return value
     return f"{value:.2f}" if isinstance(value, float) else str("none" if value is None else value)
 
 

@@ -139,7 +139,7 @@ def _show(
         named = {name: str(path) if path else None for name, path in files.items()}
         emit({"seed": seed, "songs": songs, "minutes": generated.duration_s / 60, "notes": notes, **named})
         return
-    caption = "\n".join([f"{generated.duration_s / 60:.0f} minutes, seed {seed}", *notes])
+    caption = [f"{generated.duration_s / 60:.0f} minutes, seed {seed}", *notes]
     steps = zip(generated.songs, generated.reasons, strict=True)
     rows = [(n, song.id, song.title, song.artist or "", reason or "") for n, (song, reason) in enumerate(steps, 1)]
     show(("", "id", "title", "artist", "reached because"), rows, caption=caption)

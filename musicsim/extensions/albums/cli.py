@@ -118,7 +118,7 @@ def playlist(
         emit({"albums": [render_similar(step) for step in steps], "songs": list(map(song_json, songs)), "file": file})
         return
     minutes = sum(song.duration_s for song in songs) / 60
-    caption = "\n".join([f"{count(len(songs), 'song')}, {minutes:.0f} minutes", *notes])
+    caption = [f"{count(len(songs), 'song')}, {minutes:.0f} minutes", *notes]
     show(("", *_COLUMNS, "similarity"), _steps(steps), caption=caption)
 
 
@@ -148,4 +148,4 @@ def movements(
         emit({"songs": list(map(song_json, songs)), "notes": notes, "file": str(export) if export else None})
         return
     rows = [(number, song.id, song.title, song.artist or "") for number, song in enumerate(songs, 1)]
-    show(("", "id", "title", "artist"), rows, caption="\n".join(notes))
+    show(("", "id", "title", "artist"), rows, caption=notes)

@@ -64,4 +64,4 @@ def compare_ears(
         echo(line)
     if both:
         rows = [(n, song.id, song.title, song.artist or "", reason) for n, (song, reason) in enumerate(songs, 1)]
-        show(("", "id", "title", "artist", "reached because"), rows, caption="\n".join(notes))
+        show(("", "id", "title", "artist", "reached because"), rows, caption=notes)

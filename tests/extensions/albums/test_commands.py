@@ -49,6 +49,11 @@ def test_playlist_plays_whole_albums_in_track_order(halves, tmp_path):
     assert "use a file name that ends in" in error
 
 
+def test_movements_prints_each_note_on_its_own_line(halves):
+    out, _ = run("albums", "movements", "-n", 2, "--save", "Night", library=halves.folder)
+    assert [line.strip() for line in out.splitlines()][-1] == "Saved as “Night”."
+
+
 def test_http_answers_are_those_of_the_commands(client, halves):
     albums = client.get("/api/albums?sort=name").json()
     assert albums == ask("list", library=halves)
