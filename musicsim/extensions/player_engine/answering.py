@@ -4,7 +4,7 @@ If a music server is connected (hook ``foreign_ids``), its ids are used, and son
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -25,6 +25,7 @@ from musicsim.explorer.search.query import (
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.player_engine.access import PlayerRules
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
+from musicsim.extensions.player_engine.recent import RECENT
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 
@@ -73,10 +74,13 @@ class ForeignIds(Protocol):
 
 
 class Answering:
-    """Searches a library for players, with the active model and the owner's rules."""
+    """Searches a library for a player, with the active model and the owner's rules.
 
-    def __init__(self, library: Library, rules: PlayerRules) -> None:
-        self._library, self._rules = library, rules
+    `player` is its key in the memory of :mod:`recent`; None for no memory.
+    """
+
+    def __init__(self, library: Library, rules: PlayerRules, player: Hashable = None) -> None:
+        self._library, self._rules, self._player = library, rules, player
         self._foreign: list[ForeignIds] = [make(library) for make in load_hooks("foreign_ids")]
         self._jellyfin = JellyfinIds(library, rules.jellyfin or "")
         self.snapshot = _snapshot(library, library.revision)
@@ -124,9 +128,29 @@ class Answering:
         return Seed(song_id, server)
 
     def similar(self, seed: Seed, n: int, *, is_limited: bool = True) -> list[Match]:
-        """Return at most `n` similar songs, best first, with or without the limit per artist."""
+        """Return at most `n` similar songs, best first, with or without the limit per artist.
+
+        A player that asks for one song does not get the songs of its last requests for one song.
+        """
         limit = (self._rules.per_artist or None) if is_limited else None
-        excluded, thumbs = self._excluded, self._thumbs(seed.query)
+        if n == 1 and self._player is not None:
+            return self._next(seed)
+        return self._search(seed, n, limit, self._excluded)
+
+    def _next(self, seed: Seed) -> list[Match]:
+        """Return the best song that the player did not get recently, otherwise the one that it got longest ago."""
+        excluded, recent = self._excluded, RECENT.of(self._player)
+        matches = self._search(seed, 1, None, excluded.union(recent))
+        if not matches:
+            place = {song_id: n for n, song_id in enumerate(recent)}
+            known = self._search(seed, MAX_SONGS, None, excluded)
+            matches = sorted(known, key=lambda match: place.get(match.song.id, -1))[:1]
+        asked = [seed.query] if isinstance(seed.query, int) else []  # the player has just played it
+        RECENT.add(self._player, [*asked, *(match.song.id for match in matches)])
+        return matches
+
+    def _search(self, seed: Seed, n: int, limit: int | None, excluded: frozenset[int]) -> list[Match]:
+        thumbs = self._thumbs(seed.query)
         k = n = min(n, MAX_SONGS)
         while True:
             results = find_similar(

@@ -103,7 +103,7 @@ def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Requ
             token = request.path_params.get("token") or (bearer.strip() if scheme.lower() == "bearer" else "")
             if not secrets.compare_digest(token.encode(), access.token.encode()):
                 raise _RequestError(401, "send the token that `musicsim players` shows, as Authorization: Bearer.")
-            return JSONResponse(respond(Answering(library, access.rules), request))
+            return JSONResponse(respond(Answering(library, access.rules, (access.token,)), request))
         except _RequestError as error:
             return JSONResponse({"error": str(error)}, error.status)
         except NotFoundError:

@@ -71,7 +71,8 @@ def respond(method: str, parameters: _Parameters) -> Response:
             raise _ProtocolError(_GENERIC, "this method is not supported: this server only finds similar songs.")
         if name != "getOpenSubsonicExtensions":  # players call this method before they know how to log in
             _check_login(parameters, access)
-        content = _METHODS[name](Answering(library, access.rules), parameters)
+        player = (access.token, parameters.get("u"), parameters.get("c"))
+        content = _METHODS[name](Answering(library, access.rules, player), parameters)
         return _response({"status": "ok"} | content, form)
     except _ProtocolError as error:
         problem = error

@@ -15,8 +15,10 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from musicsim.api import routes
+from musicsim.extensions.player_engine import answering
 from musicsim.extensions.player_engine.access import PlayerRules, answer_players, refuse_players
 from musicsim.extensions.player_engine.jellyfin import jellyfin_id
+from musicsim.extensions.player_engine.recent import LASTS_S, RecentSongs
 from musicsim.library import Library
 from tests.command import run
 from tests.extensions.player_engine.servers import connect_songs, server_songs
@@ -184,6 +186,55 @@ def test_similarities_are_sorted_and_limited_to_count(rest):
         assert len(values) == min(n, 29)  # two songs by each of fifteen artists, except the query
         assert all(isinstance(match["entry"]["id"], str) for match in found)
     assert len(rest("getSonicSimilarTracks", id="7")["sonicMatch"]) == 10
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Empty the memory of songs that players got, and return the time that it uses, in a list."""
+    now = [0.0]
+    monkeypatch.setattr(answering, "RECENT", RecentSongs(lambda: now[0]))
+    return now
+
+
+@pytest.fixture
+def next_song(client, token):
+    """Ask for one song that is similar to another, as a player does that plays it next; both are ids."""
+
+    def ask(method, song, **given):
+        if method.startswith("/api"):
+            headers = {"Authorization": f"Bearer {token}"}
+            (track,) = client.get(method, params={"item_id": song, "n": 1, **given}, headers=headers).json()
+            return track["item_id"]
+        answer = client.get(f"/rest/{method}", params={"apiKey": token, "f": "json", "id": song, "count": 1, **given})
+        content = answer.json()["subsonic-response"]
+        if method == "getSonicSimilarTracks":
+            (match,) = content["sonicMatch"]
+            return match["entry"]["id"]
+        (entry,) = content["similarSongs2"]["song"]
+        return entry["id"]
+
+    return ask
+
+
+@pytest.mark.parametrize("method", ["getSonicSimilarTracks", "getSimilarSongs2", "/api/similar_tracks"])
+def test_player_that_asks_for_one_song_at_a_time_gets_every_song(next_song, clock, method):
+    songs = ["8"]
+    for _ in range(29):
+        songs.append(next_song(method, songs[-1]))
+    assert len(set(songs)) == 30
+    # afterward, the song that was played longest ago is next
+    assert [next_song(method, songs[-1]), next_song(method, "8")] == songs[:2]
+
+
+def test_songs_are_left_out_for_an_hour_for_the_same_player_only(next_song, clock, rest):
+    first = next_song("getSonicSimilarTracks", "8", c="Phone")
+    second = next_song("getSonicSimilarTracks", "8", c="Phone")
+    assert second != first
+    assert next_song("getSonicSimilarTracks", "8", c="Tablet") == first
+    best = [match["entry"]["id"] for match in rest("getSonicSimilarTracks", id="8", c="Phone")["sonicMatch"]]
+    assert {first, second} <= set(best), "lists are always complete"
+    clock[0] = LASTS_S
+    assert next_song("getSonicSimilarTracks", "8", c="Phone") == first
 
 
 def test_path_starts_and_ends_with_given_songs(rest):
