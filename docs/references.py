@@ -413,7 +413,8 @@ def describe_value(schema: Mapping[str, Any]) -> str:
 def describe_answers() -> str:
     """Return the sections about the objects in answers."""
     song, model = render_song(_Named()), render_model(_Named(), {})
-    objects = {"Songs": song, "Results": render_result(1, None, ""), "Albums": render_album(_Named()), "Models": model}
+    result = {name: value for name, value in render_result(_Named(), 1, None, "").items() if name not in song}
+    objects = {"Songs": song, "Results": result, "Albums": render_album(_Named()), "Models": model}
     fields = {title: dict.fromkeys(example) for title, example in objects.items()}
     fields["Models"]["settings"] = None  # only the owner gets it
     fields["Jobs"] = dict.fromkeys(_FIELDS["Jobs"])

@@ -62,14 +62,14 @@ def test_similar_accepts_id_or_file(library, tmp_path):
     songs = json.loads(run("list", "--json", library=library)[0])
     noise = next(s for s in songs if s["artist"] == "Artist noise")
     hits = json.loads(run("similar", noise["id"], "-k", 3, "--per-artist", 0, "--json", library=library)[0])
-    assert [h["song"]["artist"] for h in hits] == ["Artist noise"] * 3
+    assert [h["artist"] for h in hits] == ["Artist noise"] * 3
     query = write_song(tmp_path / "query.ogg", "tones", seed=123)
     hits = json.loads(run("similar", query, "-k", 2, "--json", library=library)[0])
-    assert [h["song"]["artist"] for h in hits] == ["Artist tones"] * 2
+    assert [h["artist"] for h in hits] == ["Artist tones"] * 2
     filtered = json.loads(
         run("similar", query, "--genre", "Genre noise", "--per-artist", 1, "--json", library=library)[0]
     )
-    assert [h["song"]["genre"] for h in filtered] == ["Genre noise"]
+    assert [h["genre"] for h in filtered] == ["Genre noise"]
 
 
 def test_playlist_is_written_as_relative_m3u8(library, tmp_path):
@@ -81,15 +81,15 @@ def test_playlist_is_written_as_relative_m3u8(library, tmp_path):
     assert any(step["reason"] for step in steps["songs"])
     assert "" not in [step["reason"] for step in steps["songs"]], "unknown reasons are null"
     paths = [line for line in target.read_text().splitlines() if not line.startswith("#")]
-    assert [(target.parent / p).resolve() for p in paths] == [Path(s["song"]["path"]) for s in steps["songs"]]
+    assert [(target.parent / p).resolve() for p in paths] == [Path(s["path"]) for s in steps["songs"]]
     again = json.loads(run("playlist", "-n", 12, "--seed", 11, "--json", library=library)[0])
-    assert [s["song"]["id"] for s in again["songs"]] == [s["song"]["id"] for s in steps["songs"]]
+    assert [s["id"] for s in again["songs"]] == [s["id"] for s in steps["songs"]]
 
 
 def test_generated_playlist_is_saved_in_library(tiny_library):
     for n in (4, 3):  # the second one replaces the first one
         out, _ = run("playlist", "-n", n, "--save", "Late night", "--json", library=tiny_library.folder)
-    ids = [step["song"]["id"] for step in json.loads(out)["songs"]]
+    ids = [step["id"] for step in json.loads(out)["songs"]]
     (saved,) = (playlist for playlist in tiny_library.playlists() if playlist.name == "Late night")
     assert list(saved.song_ids) == ids
 
@@ -184,7 +184,7 @@ def test_descriptor_filters_narrow_search(library):
     arguments = ("similar", songs[0]["id"], "-k", 50, "--per-artist", 0, "--brightness", 0, middle + 1e-3, "--json")
     hits = json.loads(run(*arguments, library=library)[0])
     right = {song["id"] for song in songs if song["brightness"] <= middle + 1e-3} - {songs[0]["id"]}
-    assert {hit["song"]["id"] for hit in hits} == right
+    assert {hit["id"] for hit in hits} == right
 
 
 @pytest.mark.parametrize(
@@ -332,14 +332,19 @@ def test_cli_and_http_return_same_fields(library, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library))
     with TestClient(http_interface()) as client:
         answers = {path: client.get(path).json()[0] for path in ("/songs?limit=1", "/models", "/songs/1/similar?k=1")}
+        playlist = client.get("/playlist?length=2&seed=3").json()
     answer = answers["/songs?limit=1"]
     song = next(song for song in json.loads(run("list", "--json", library=library)[0]) if song["id"] == answer["id"])
     assert answer.items() <= song.items()
-    assert set(song) - set(answer) == {"folder", "notes", "path"}, "answers tell no paths"
+    paths = {"folder", "notes", "path"}
+    assert set(song) - set(answer) == paths, "answers tell no paths"
     model = json.loads(run("models", "list", "--json", library=library)[0])[0]
     assert answers["/models"].items() <= model.items()
     hit = json.loads(run("similar", 1, "-k", 1, "--json", library=library)[0])[0]
-    assert answers["/songs/1/similar?k=1"].items() <= (hit | hit["song"]).items()
+    assert answers["/songs/1/similar?k=1"].items() <= hit.items()
+    steps = json.loads(run("playlist", "-n", 2, "--seed", 3, "--json", library=library)[0])["songs"]
+    assert [set(step) - set(answer) for step, answer in zip(steps, playlist, strict=True)] == 2 * [paths]
+    assert all(answer.items() <= step.items() for step, answer in zip(steps, playlist, strict=True))
 
 
 def test_every_command_help_mentions_json():

@@ -26,7 +26,7 @@ from musicsim.explorer.libraries import default_folder, library_folders, open_li
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.model_text import name_for
-from musicsim.explorer.rendering import render_fields, render_model, render_result, render_song
+from musicsim.explorer.rendering import render_fields, render_model, render_result, render_song, render_steps
 from musicsim.explorer.requests.options import Option, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
@@ -58,7 +58,7 @@ ModelQuery = Annotated[str | None, Query(description="name of a model; by defaul
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
-    return [render_song(hit.song) | render_result(rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
+    return [render_result(hit.song, rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
 
 
 def read_query(request: type[T]) -> Callable[..., T]:
@@ -261,7 +261,7 @@ def playlist(
     gains most without the edge.
     """
     drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed, effects=True)
-    return [render_song(song) | step for song, step in zip(drawn.songs, drawn.steps_as_json(), strict=True)]
+    return render_steps(drawn.songs, drawn.steps_as_json())
 
 
 async def _show_refusal(request: Request, error: Exception) -> JSONResponse:

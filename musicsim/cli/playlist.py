@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
+from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show
 from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
+from musicsim.explorer.rendering import render_steps
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.hooks import load_hooks
@@ -134,8 +135,7 @@ def _show(
     generated: GeneratedPlaylist, seed: int, notes: list[str], *, as_json: bool, files: Mapping[str, Path | None]
 ) -> None:
     if as_json:
-        steps_json = zip(generated.songs, generated.steps_as_json(), strict=True)
-        songs = [{"song": song_json(song), **step} for song, step in steps_json]
+        songs = render_steps(generated.songs, generated.steps_as_json(), with_files=True)
         named = {name: str(path) if path else None for name, path in files.items()}
         emit({"seed": seed, "songs": songs, "minutes": generated.duration_s / 60, "notes": notes, **named})
         return

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json, warn
+from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, warn
 from musicsim.cli.options import take_request
 from musicsim.errors import AudioDecodeError
 from musicsim.explorer.rendering import render_result
@@ -44,7 +44,8 @@ def similar(
     if trouble:
         warn("search", trouble)
     if as_json:
-        emit([render_result(n, r.similarity, r.reason) | {"song": song_json(r.song)} for n, r in enumerate(results, 1)])
+        ranked = enumerate(results, 1)
+        emit([render_result(hit.song, n, hit.similarity, hit.reason, with_files=True) for n, hit in ranked])
         return
     scores = ["" if r.similarity is None else f"{r.similarity:.3f}" for r in results]
     rows = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from musicsim import library
@@ -23,9 +23,20 @@ def render_song(song: library.Song, *, with_files: bool = False) -> dict[str, An
     return render_fields(song, *_SONG_FIELDS) | files
 
 
-def render_result(rank: int, similarity: float | None, reason: str) -> dict[str, Any]:
-    """Return a result without its song; the similarity is None for a search by words alone."""
-    return {"rank": rank, "similarity": None if similarity is None else round(similarity, 4), "reason": reason}
+def render_result(
+    song: library.Song, rank: int, similarity: float | None, reason: str, *, with_files: bool = False
+) -> dict[str, Any]:
+    """Return a song as JSON, as the result of a search; the similarity is None for a search by words alone."""
+    similarity = None if similarity is None else round(similarity, 4)
+    found = {"rank": rank, "similarity": similarity, "reason": reason}
+    return render_song(song, with_files=with_files) | found
+
+
+def render_steps(
+    songs: Iterable[library.Song], edges: Iterable[Mapping[str, Any]], *, with_files: bool = False
+) -> list[dict[str, Any]]:
+    """Return the songs of a generated playlist as JSON, each with the facts of the edge that led to it."""
+    return [{**render_song(song, with_files=with_files), **edge} for song, edge in zip(songs, edges, strict=True)]
 
 
 def render_model(record: library.ModelRecord, report: Mapping[str, Any]) -> dict[str, Any]:

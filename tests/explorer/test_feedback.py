@@ -71,7 +71,7 @@ def test_cli_accepts_thumbs(snapshot):
     out, _ = run("similar", tones[0], *options, library=snapshot.library.folder)
     said = Thumbs.from_ids(noise[:1], tones[1:2])
     expected = ids(find_similar(snapshot, tones[0], 11, max_per_artist=None, thumbs=said))
-    assert [answer["song"]["id"] for answer in json.loads(out)] == expected
+    assert [answer["id"] for answer in json.loads(out)] == expected
 
 
 @pytest.mark.parametrize("side", ["fits", "does_not_fit"])

@@ -166,10 +166,10 @@ def test_best_matches_come_first(heard):
 def test_cli_searches_by_words_and_examples(heard):
     folder, songs = heard.library.folder, heard.library.songs()
     told = json.loads(run("similar", "--words", "slow minor", "--json", library=folder)[0])
-    assert [(hit["song"]["id"], hit["similarity"]) for hit in told] == [(songs[0].id, None), (songs[2].id, None)]
+    assert [(hit["id"], hit["similarity"]) for hit in told] == [(songs[0].id, None), (songs[2].id, None)]
     told = json.loads(run("similar", "--like", 1, "--like", 5, "--words", "minor", "--json", library=folder)[0])
     assert told
-    assert {hit["song"]["id"] for hit in told} <= set(found(heard, "minor")) - {1, 5}
+    assert {hit["id"] for hit in told} <= set(found(heard, "minor")) - {1, 5}
     _, problem = run("similar", "--words", "xyzzy", library=folder, expect=1)
     assert "nothing matches “xyzzy”" in problem
     _, problem = run("similar", library=folder, expect=2)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from musicsim.explorer.rendering import render_result, render_song
+from musicsim.explorer.rendering import render_result
 from musicsim.extensions.factors.figures import Comparison, Figures
 
 
@@ -10,7 +10,7 @@ def render_comparison(found: Comparison) -> dict[str, Any]:
     """Return similar songs with their figures, rounded to a tenth, and the number of songs that were left out."""
     pairs = enumerate(zip(found.hits, found.figures, strict=True), 1)
     songs = [
-        render_result(rank, hit.similarity, hit.reason) | {"song": render_song(hit.song), "factors": _round(figures)}
+        render_result(hit.song, rank, hit.similarity, hit.reason) | {"factors": _round(figures)}
         for rank, (hit, figures) in pairs
     ]
     return {"songs": songs, "n_missing": found.n_missing}

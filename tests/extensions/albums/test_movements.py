@@ -93,7 +93,7 @@ def test_command_changes_saved_and_generated_playlists(tiny_library, works, othe
     table, _ = run("albums", "movements", "--saved", "Whole", library=tiny_library.folder)
     assert "Nothing changed" in table
     generated = json.loads(run("playlist", "-n", 5, "--seed", 1, "--json", library=tiny_library.folder)[0])
-    ids = [step["song"]["id"] for step in generated["songs"]]
+    ids = [step["id"] for step in generated["songs"]]
     made = ask("-n", 5, "--seed", 1, library=tiny_library)
     assert tuple(song["id"] for song in made["songs"]) == replace_first_movements(ids, works)
 

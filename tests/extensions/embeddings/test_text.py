@@ -82,7 +82,7 @@ def test_commands_rank_by_cosine_to_text(tiny_library, pair, tmp_path):
     expected = true_order(tiny_library, tmp_path, TEXT)[:4]  # a third of twelve songs
     for words in (TEXT, f"sounds like {TEXT}"):
         rows = json.loads(run("similar", "--words", words, "--per-artist", 0, "--json", library=folder)[0])
-        assert [row["song"]["id"] for row in rows] == expected
+        assert [row["id"] for row in rows] == expected
         assert all(row["reason"].startswith(f"sounds like “{TEXT}”") for row in rows)
 
 

@@ -50,7 +50,7 @@ def test_command_lists_nearest_songs_with_a_column_per_factor(own_styles):
     assert "1 song without harmony left out." in problem
     told = json.loads(run("factors", query.id, "--by", "harmony", "-k", 3, "--json", library=own_styles.folder)[0])
     hits = find_requested(snapshot, query.id, SearchRequest(by="harmony", k=3))
-    assert [one["song"]["id"] for one in told["songs"]] == [hit.song.id for hit in hits]
+    assert [one["id"] for one in told["songs"]] == [hit.song.id for hit in hits]
     figures = measure_factors(Factors(snapshot), query.id, [hit.song.id for hit in hits])
     for one, of in zip(told["songs"], figures, strict=True):
         assert one["factors"] == {name: round(figure, 1) for name, figure in of.items()}
@@ -68,7 +68,7 @@ def test_http_request_agrees_with_the_command(client, tiny_library):
     told = run("factors", song.id, "--by", "rhythm", "-k", 4, "--json", library=tiny_library.folder)[0]
     assert answer.json() == json.loads(told)
     similar = client.get(f"/api/songs/{song.id}/similar?by=rhythm&k=4").json()
-    assert [one["song"]["id"] for one in answer.json()["songs"]] == [one["id"] for one in similar]
+    assert [one["id"] for one in answer.json()["songs"]] == [one["id"] for one in similar]
     unknown = client.get(f"/api/songs/{song.id}/factors?by=tempo")
     assert unknown.status_code == 404
     assert "Choose one of timbre, rhythm" in unknown.json()["error"]
