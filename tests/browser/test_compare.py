@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from musicsim.explorer.models.artifacts import load_map
 from musicsim.library import Library
 from musicsim.library.stores.judgments import Judgment
-from tests.browser.actions import IDLE, player_plays, songs_of, switch
+from tests.browser.actions import IDLE, play_slowly, player_plays, show_tab, songs_of, switch, visit
 
 
 @pytest.fixture(autouse=True)
@@ -103,46 +103,80 @@ def test_held_or_repeated_key_is_one_answer(page, address, home):
     assert {(a.listener, a.model) for a in kept(home)} == {("me", "Sound")}
 
 
+@pytest.mark.story
+def test_queue_waits_while_songs_are_compared(page, address, home):
+    """The queue keeps its songs and its second, and the keys work as soon as the section opens."""
+    song = songs_of(home)[0]
+    play_slowly(page)
+    visit(page, address, query=f"?song={song.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player = player_plays(page, song.id)
+    page.get_by_test_id("player-audio").evaluate("a => { a.currentTime = 7 }")
+    expect(player).to_have_attribute("data-position", "7")
+    switch(page, "train")
+    player_plays(page, song.id)
+    show_tab(page, "Compare")
+    question = page.get_by_test_id("compare")
+    cards = question.get_by_test_id("compare-card")
+    expect(cards.nth(0)).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(cards.nth(1)).to_be_focused()
+    player_plays(page, song.id)  # nothing was played yet
+    page.keyboard.press("Space")
+    expect(cards.nth(1)).to_have_attribute("data-state", "playing")
+    expect(player).to_have_attribute("data-state", "paused")
+    press(page, question, "2")
+    assert [a.chosen for a in kept(home)] == [1]
+    expect(cards.nth(0)).to_have_attribute("data-state", "playing")  # the first song of the next question
+    sound = page.get_by_test_id("compare-audio").element_handle()
+    switch(page, "listen")
+    page.wait_for_function("sound => sound.paused", arg=sound)  # here, it would be a song without a name
+    expect(player).to_have_attribute("data-state", "paused")
+    expect(player).to_have_attribute("data-song-id", str(song.id))
+    expect(player).to_have_attribute("data-position", "7")
+    expect(player).to_have_attribute("data-queue-length", "12")
+    expect(page.get_by_role("heading", name=song.title)).to_be_visible()
+    page.get_by_test_id("player-play").click()
+    player_plays(page, song.id)
+
+
 def test_arrows_space_and_enter_play_and_choose(page, address, home):
     question = compare(page, address)
     cards = question.get_by_test_id("compare-card")
-    page.keyboard.press("ArrowRight")
     expect(cards.nth(0)).to_be_focused()
     page.keyboard.press("ArrowRight")
     expect(cards.nth(1)).to_be_focused()
     page.keyboard.press("Space")
-    player = player_plays(page)
-    expect(page.get_by_test_id("player-title")).to_have_text("Song 2")
     expect(cards.nth(1)).to_have_attribute("data-state", "playing")
-    expect(player).to_have_attribute("data-queue-length", "3")
     page.keyboard.press("Space")
-    expect(player).to_have_attribute("data-state", "paused")
+    expect(cards.nth(1)).not_to_have_attribute("data-state", "playing")
     page.keyboard.press("Space")
-    player_plays(page)
+    expect(cards.nth(1)).to_have_attribute("data-state", "playing")
     press(page, question, "Enter")
     assert [a.chosen for a in kept(home)] == [1]
     # the songs of the question before were playing: the first song of this one plays on
     expect(cards.nth(0)).to_be_focused()
     expect(cards.nth(0)).to_have_attribute("data-state", "playing")
-    expect(page.get_by_test_id("player-title")).to_have_text("Song 1")
-    # on other pages it is not a name
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Listen").click()
-    expect(player).to_have_attribute("data-state", "empty")
 
 
-def test_space_plays_first_song_then_controls_player(page, address):
+def test_space_without_card_plays_songs_of_question(page, address):
     question = compare(page, address)
+    cards = question.get_by_test_id("compare-card")
+    page.get_by_role("heading", name="Train", exact=True).click()
     page.keyboard.press("Space")
-    player = player_plays(page)
-    expect(question.get_by_test_id("compare-card").nth(0)).to_have_attribute("data-state", "playing")
+    expect(cards.nth(0)).to_have_attribute("data-state", "playing")
     page.keyboard.press("Space")
-    expect(player).to_have_attribute("data-state", "paused")
-    page.keyboard.press("k")
-    player_plays(page)
-    expect(question.get_by_test_id("compare-card").nth(1)).to_have_attribute("data-state", "playing")
-    expect(page.get_by_test_id("player-title")).to_be_disabled()  # it leads to the song, and shows its name
-    page.reload()
-    expect(player).to_have_attribute("data-state", "empty")  # "Song 2" may be another one now
+    expect(cards.nth(0)).not_to_have_attribute("data-state", "playing")
+    page.keyboard.press("Space")
+    expect(cards.nth(0)).to_have_attribute("data-state", "playing")
+    page.get_by_test_id("compare-audio").evaluate("a => { a.currentTime = a.duration }")
+    expect(cards.nth(1)).to_have_attribute("data-state", "playing")  # the songs follow each other
+    page.get_by_test_id("compare-seek").nth(1).click(position={"x": 3, "y": 3})
+    page.wait_for_function("a => a.currentTime < 2", arg=page.get_by_test_id("compare-audio").element_handle())
+    page.get_by_test_id("player-volume").evaluate(
+        "slider => { slider.value = 0.25; slider.dispatchEvent(new Event('input')); }"
+    )
+    page.wait_for_function("a => a.volume <= 0.25", arg=page.get_by_test_id("compare-audio").element_handle())
 
 
 def test_typing_name_does_not_answer_and_is_remembered(page, address, home):

@@ -1,8 +1,8 @@
-// Songs to compare by ear; the listener hears each of them, and answers with a click or a key. The songs play in the
-// page's player, which is called without a round trip to Python. Answers are sent to Python as one trigger, "action",
+// Songs to compare by ear; the listener hears each of them, and answers with a click or a key. The songs have their own
+// sound, so the page's player is only paused and keeps its queue. Answers are sent to Python as one trigger, "action",
 // with their turn.
 
-const LOOK_MS = 250; // interval for polling the player, which notifies only its own view
+const LOOK_MS = 250; // interval for showing the state of the sound
 const HEARD_MS = 2000; // playing time after which a song counts as heard
 const MAX_LOOK_MS = 1500; // a background tab polls less often; after a longer pause, the tab was suspended and silent
 const PATIENCE_MS = 5000; // after this time, an unanswered action may be sent again
@@ -32,7 +32,7 @@ class Comparison {
   constructor(root) {
     this.root = root;
     this.cards = [];
-    this.broken = new Set(); // URLs that the player could not play
+    this.broken = new Set(); // URLs that could not be played
     this.heard = new Map(); // URL -> milliseconds that it has played in this turn
     this.looked = 0; // time of the last look
     this.content = element("div");
@@ -43,25 +43,35 @@ class Comparison {
     root.append(this.content, this.reminder, this.status);
     this.closing = new AbortController();
     const { signal } = this.closing;
-    // cards handle keys before the page and its player do
     root.addEventListener("keydown", (event) => this.onCard(event), { signal });
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    // before the page's player, which would play its queue
+    document.addEventListener("keydown", (event) => this.onSpace(event), { signal, capture: true });
     this.looking = setInterval(() => this.look(), LOOK_MS);
+    this.current = null; // the song whose sound is loaded
+    this.sound = element("audio");
+    this.sound.dataset.testid = "compare-audio";
+    document.body.append(this.sound); // outside the component's shadow, so that the page's player notices it
+    const on = (name, act) => this.sound.addEventListener(name, () => act(), { signal });
+    on("loadedmetadata", () => { this.sound.currentTime = this.current?.track.start_s ?? 0; });
+    on("ended", () => this.playNext());
+    on("error", () => this.broken.add(this.current?.track.url));
+    for (const name of ["play", "pause", "error", "timeupdate"]) on(name, () => this.look());
   }
 
   close() {
-    // on other pages, "Song 1" would not name a song
-    if (this.data?.songs.some((song) => song.title === null && this.isCurrent(song))) pagePlayer().clear();
     this.closing.abort();
     clearInterval(this.looking);
     clearTimeout(this.unlocking);
+    this.sound.pause();
+    this.sound.remove();
     this.root.remove();
   }
 
   receive({ data, setTriggerValue }) {
     const isNew = data.turn !== this.data?.turn;
-    const before = isNew ? this.data?.songs.find((song) => this.isCurrent(song)) : null;
-    const wasPlaying = before && this.isPlaying(before);
+    const wasPlaying = !this.sound.paused;
+    const isOpening = !this.data;
     this.data = data;
     this.send = (kind, chosen = null) => setTriggerValue("action", { kind, at: data.turn, chosen });
     if (isNew) {
@@ -71,42 +81,58 @@ class Comparison {
       this.unlock();
     }
     this.draw(isNew);
-    if (before) this.takeOver(wasPlaying);
+    if (isOpening && !isTyping(document.activeElement)) this.cards[0].root.focus({ preventScroll: true });
+    if (isNew && !isOpening) this.takeOver(wasPlaying);
   }
 
   // ------------------------------------------------------------------------------------- the songs
 
   isCurrent(song) {
-    return song.track !== null && pagePlayer()?.track?.url === song.track.url;
+    return song.track !== null && this.current?.track.url === song.track.url;
   }
 
   isPlaying(song) {
-    return this.isCurrent(song) && pagePlayer().state === "playing";
+    return this.isCurrent(song) && !this.sound.paused && !this.sound.error;
   }
 
   /** Play a song from its most typical part, then the others; pause the song if it is playing. */
   play(index) {
     const song = this.data.songs[index];
-    if (!pagePlayer() || !song.track) return;
-    if (this.isCurrent(song)) pagePlayer().toggle();
-    else this.load(song);
-    this.look();
+    if (!song.track) return;
+    if (this.isPlaying(song)) {
+      this.sound.pause();
+      return;
+    }
+    if (!this.isCurrent(song) || this.sound.error) this.load(song);
+    this.sound.play().catch((error) => console.debug("compare:", error.name)); // the event "error" has the reasons
   }
 
   load(song) {
-    const there = this.data.songs.filter((other) => other.track);
-    const tracks = there.map((other) => other.track);
-    pagePlayer().carryOut({ kind: "play", tracks, start: there.indexOf(song) });
-    if (!this.data.is_queue_ours) this.send("heard");
+    this.current = song;
+    this.sound.src = new URL(song.track.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
+    this.setVolume();
   }
 
-  /** Replace the previous question's songs in the player, because the new songs have the same names. */
+  setVolume() {
+    if (this.current) pagePlayer()?.setVolumeOf(this.sound, this.current.track);
+  }
+
+  playNext() {
+    const at = this.data.songs.findIndex((song) => this.isCurrent(song));
+    const next = this.data.songs.findIndex((song, index) => index > at && song.track);
+    if (next >= 0) this.play(next);
+  }
+
+  /** End the sound of the previous question; if it was playing, play the first song of the new one. */
   takeOver(wasPlaying) {
-    const first = this.data.songs.find((song) => song.track);
-    if (!first) return;
-    this.load(first);
-    if (!wasPlaying) pagePlayer().pause();
-    this.look();
+    const first = this.data.songs.findIndex((song) => song.track);
+    this.sound.pause();
+    this.current = null;
+    if (wasPlaying && first >= 0) this.play(first);
+  }
+
+  seek(song, share) {
+    if (this.isCurrent(song) && this.sound.duration > 0) this.sound.currentTime = share * this.sound.duration;
   }
 
   // ------------------------------------------------------------------------------------ the answer
@@ -162,14 +188,23 @@ class Comparison {
 
   // -------------------------------------------------------------------------------------- the keys
 
-  /** Handle Enter and space on a card itself; on its buttons, these keys press the button. */
+  /** Handle Enter on a card itself; on its buttons, this key presses the button. */
   onCard(event) {
     const index = this.cards.findIndex((card) => card.root === event.target);
-    if (index < 0 || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key !== "Enter" && event.key !== " ") return;
+    if (index < 0 || event.key !== "Enter" || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    if (event.key === " ") this.play(index);
-    else this.choose(index);
+    this.choose(index);
+  }
+
+  /** Play or pause the selected song, else the one that played last, else the first one. */
+  onSpace(event) {
+    const target = event.composedPath()[0];
+    if (event.key !== " " || event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (!(target instanceof Element) || isTaken(event, target) || hasOwnSpace(target)) return;
+    event.preventDefault();
+    const selected = this.cards.findIndex((card) => card.root === target);
+    const last = this.data.songs.findIndex((song) => this.isCurrent(song));
+    this.play(Math.max(0, selected >= 0 ? selected : last));
   }
 
   onKey(event) {
@@ -181,7 +216,6 @@ class Comparison {
     const acts = { s: "skip", u: "unsure", z: "undo" };
     if (key in acts) this.answer(acts[key]);
     else if (/^[1-4]$/.test(key)) this.choose(Number(key) - (this.data.form === "odd" ? 1 : 0));
-    else if (key === " " && !pagePlayer()?.track && target === document.body) this.play(0);
     else if (!this.move(key, target)) return;
     event.preventDefault();
   }
@@ -226,13 +260,16 @@ class Comparison {
     words.append(sub);
     words.title = [name, song.by].filter(Boolean).join("\n");
     const bar = element("i");
+    const seek = element("div", { className: "seek" }, element("div", { className: "bar" }, bar));
+    seek.dataset.testid = "compare-seek";
+    seek.addEventListener("click", ({ offsetX }) => this.seek(song, offsetX / seek.clientWidth));
     const root = element(
       "li",
       { className: "card", tabIndex: 0 },
       element("span", { className: "mark", textContent: isAskedAbout ? "★" : song.mark }),
       play,
       words,
-      element("div", { className: "bar" }, bar),
+      seek,
     );
     root.setAttribute("aria-label", name);
     Object.assign(root.dataset, { name: `card-${index}`, testid: "compare-card" });
@@ -273,33 +310,24 @@ class Comparison {
     return box;
   }
 
-  /** Show the player's state for these songs. */
+  /** Show the state of the sound for these songs. */
   look() {
-    const player = pagePlayer();
-    if (player && player !== this.player) {
-      this.player = player;
-      const { signal } = this.closing;
-      for (const name of ["play", "pause", "error"]) {
-        for (const sound of player.sounds) sound.addEventListener(name, () => this.look(), { signal });
-      }
-    }
-    const failed = player ? player.tracks.filter((track) => player.failed.has(track.uid)) : [];
-    failed.forEach((track) => this.broken.add(track.url));
+    this.setVolume();
     const now = performance.now();
     const passed = Math.min(now - this.looked, MAX_LOOK_MS);
     this.looked = now;
     const url = this.cards.find(({ song }) => this.isPlaying(song))?.song.track.url;
     if (url && url === this.playing) this.heard.set(url, (this.heard.get(url) ?? 0) + passed);
     this.playing = url;
-    for (const card of this.cards) this.show(card, player);
+    for (const card of this.cards) this.show(card);
     const missing = this.missing();
     const answers = this.content.querySelectorAll("[data-name^=choose], [data-name=unsure]");
     for (const button of answers) button.setAttribute("aria-disabled", String(missing !== ""));
     if (!this.isLocked) this.remind(missing, this.reminder.classList.contains("stressed"));
   }
 
-  show({ root, play, sub, bar, song, name }, player) {
-    const [isPlaying, isCurrent] = [this.isPlaying(song), this.isCurrent(song)];
+  show({ root, play, sub, bar, song, name }) {
+    const isPlaying = this.isPlaying(song);
     const url = song.track?.url;
     if (isPlaying) this.broken.delete(url);
     const trouble = !url ? "the file is missing" : this.broken.has(url) ? "cannot be played" : "";
@@ -314,7 +342,8 @@ class Comparison {
       play.title = label;
       sub.textContent = trouble || (song.by ?? "");
     }
-    const share = isCurrent && player.duration > 0 ? player.position / player.duration : 0;
+    const { currentTime, duration } = this.sound;
+    const share = this.isCurrent(song) && duration > 0 ? currentTime / duration : 0;
     bar.style.width = `${(100 * Math.min(1, share)).toFixed(1)}%`;
   }
 }

@@ -3,6 +3,16 @@
 
 const pagePlayer = () => window[Symbol.for("musicsim.player")];
 
+/** Return true if the space bar already has a function on this element, such as a button or a list. */
+const hasOwnSpace = (target) =>
+  target.closest("button, a[href], summary, input, [role]:not([role=slider], [role=document], [role=region], [role=main], [role=application])") !== null;
+
+function isTyping(element) {
+  const keyless = ["button", "checkbox", "radio", "range", "submit", "reset"];
+  if (element instanceof HTMLInputElement) return !keyless.includes(element.type);
+  return element.isContentEditable || Boolean(element.closest("textarea, select, [role=textbox], [role=combobox]"));
+}
+
 function element(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);

@@ -138,7 +138,7 @@ class Engine {
     this.peaks = new Map();
     this.view = null;
     this.otherTabs = new BroadcastChannel(this.storageKey);
-    this.otherTabs.onmessage = () => this.pause();
+    this.otherTabs.onmessage = () => this.pauseAll();
     this.settings = { ...USUAL_SETTINGS, ...stored("localStorage", "musicsim.player settings") };
     this.volume = { level: 1, muted: false, ...stored("localStorage", "musicsim.player volume") };
     this.deck = new Deck(this);
@@ -148,7 +148,7 @@ class Engine {
     document.head.append(element("style", { textContent: PAGE_CSS }));
     document.addEventListener("keydown", (event) => onKey(this, event));
     // "play" does not bubble, so listen in the capture phase
-    document.addEventListener("play", ({ target }) => this.sounds.includes(target) || this.pause(), { capture: true });
+    document.addEventListener("play", ({ target }) => this.sounds.includes(target) || this.giveWay(target), { capture: true });
     window.addEventListener("pagehide", () => this.persist());
     this.present(new URLSearchParams(location.search).has("presentation") || stored("sessionStorage", PRESENTED));
     this.restore();
@@ -158,9 +158,20 @@ class Engine {
   }
 
   /** Stop other tabs and other players on this page, so that only one sound plays. */
-  silenceOthers() {
+  silenceOthers(sounds = this.sounds) {
     this.otherTabs.postMessage("playing");
-    for (const other of document.querySelectorAll("audio")) if (!this.sounds.includes(other)) other.pause();
+    for (const other of document.querySelectorAll("audio")) if (!sounds.includes(other)) other.pause();
+  }
+
+  /** Pause the queue, because another player on this page has started. */
+  giveWay(sound) {
+    this.pause();
+    this.silenceOthers([sound]);
+  }
+
+  pauseAll() {
+    this.pause();
+    for (const sound of document.querySelectorAll("audio")) sound.pause();
   }
 
   /** Notice when the app cannot be reached, because clicks then have no effect. */
@@ -491,11 +502,14 @@ class Engine {
   // ---------------------------------------------------------------------------------- loudness
 
   setVolumes() {
-    for (const { audio, fade, track } of [this.deck, this.spare]) {
-      const louder = this.settings.level && track?.loudness != null ? track.loudness - LEVEL_LUFS : 0;
-      audio.volume = this.volume.level * fade * 10 ** (-Math.max(0, louder) / 20);
-      audio.muted = this.volume.muted;
-    }
+    for (const { audio, fade, track } of [this.deck, this.spare]) this.setVolumeOf(audio, track, fade);
+  }
+
+  /** Set the volume of a sound so that its track is as loud as all others. */
+  setVolumeOf(audio, track, fade = 1) {
+    const louder = this.settings.level && track?.loudness != null ? track.loudness - LEVEL_LUFS : 0;
+    audio.volume = this.volume.level * fade * 10 ** (-Math.max(0, louder) / 20);
+    audio.muted = this.volume.muted;
   }
 
   setVolume(volume) {
@@ -673,7 +687,7 @@ class Engine {
   announceHandlers() {
     const handlers = {
       play: () => this.audio.paused && this.toggle(),
-      pause: () => this.pause(),
+      pause: () => this.pauseAll(),
       previoustrack: () => this.previous(),
       nexttrack: () => this.next(),
       seekto: ({ seekTime }) => this.seek(seekTime),
@@ -725,17 +739,10 @@ function onKey(engine, event) {
   }
   const actions = { " ": () => engine.toggle(), j: () => engine.previous(), k: () => engine.next() };
   const act = actions[event.key];
-  // The space bar already has a function on buttons and lists.
-  const taken = event.key === " " && target.closest("button, a[href], summary, input, [role]:not([role=slider], [role=document], [role=region], [role=main], [role=application])");
-  if (!act || event.shiftKey || event.repeat || taken || !engine.track) return;
+  const isTaken = event.key === " " && hasOwnSpace(target);
+  if (!act || event.shiftKey || event.repeat || isTaken || !engine.track) return;
   event.preventDefault();
   act();
-}
-
-function isTyping(element) {
-  const keyless = ["button", "checkbox", "radio", "range", "submit", "reset"];
-  if (element instanceof HTMLInputElement) return !keyless.includes(element.type);
-  return element.isContentEditable || Boolean(element.closest("textarea, select, [role=textbox], [role=combobox]"));
 }
 
 function searchBox() {

@@ -1,6 +1,5 @@
 """The songs of a question side by side; the listener plays them and chooses one, with clicks or keys."""
 
-from dataclasses import replace
 from typing import Any
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -8,7 +7,7 @@ from musicsim.explorer.survey.questions import Question
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.frame import component
-from musicsim.ui.base.keys import QUEUE_LIBRARY, read_event
+from musicsim.ui.base.keys import read_event
 from musicsim.ui.base.text import artist_or_folder, clean
 from musicsim.ui.compare import session
 from musicsim.ui.components.listening import track
@@ -37,7 +36,6 @@ def show_cards(snapshot: Snapshot, question: Question) -> None:
                 for place, song in enumerate(snapshot.songs_by_id(question.song_ids))
             ],
             "last": _last(snapshot, last.pending.question, last.chosen) if last is not None else None,
-            "is_queue_ours": QUEUE_LIBRARY.get() == snapshot.library.name,
         },
     )  # fmt: skip
 
@@ -47,18 +45,13 @@ def _mark(form: str, place: int) -> str:
 
 
 def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[str, Any]:
-    """Return a song with a track of its most typical 30 seconds; the track is None if the file is missing."""
-    title, by = clean(song.title), clean(artist_or_folder(song))
-    preview = None
+    """Return a song with the sound of its most typical 30 seconds; the sound is None if the file is missing."""
+    sound = None
     if not song.is_missing and has_sound(library, song):
-        preview = track(library, song, preview=True)
-        if is_named:
-            preview = replace(preview, title=title, artist=by)
-        else:
-            hidden = f"Song {mark}" if mark.isdigit() else "The first song"
-            preview = replace(preview, title=hidden, artist="", cover_url="", is_blind=True)
-    names = {"title": title, "by": by} if is_named else {"title": None, "by": None}
-    return {"mark": mark, **names, "track": as_json(preview) if preview else None}
+        preview = as_json(track(library, song, preview=True))
+        sound = {name: preview[name] for name in ("url", "start_s", "loudness")}  # no names, which would tell too much
+    names = (clean(song.title), clean(artist_or_folder(song))) if is_named else (None, None)
+    return {"mark": mark, "title": names[0], "by": names[1], "track": sound}
 
 
 def _last(snapshot: Snapshot, question: Question, chosen: int | None) -> dict[str, Any]:

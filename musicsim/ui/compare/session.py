@@ -18,7 +18,7 @@ from musicsim.explorer.survey.questions import Criterion, Question, is_predicted
 from musicsim.library import Library
 from musicsim.library.stores.judgments import FORMS, Judgment
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import QUEUE_LIBRARY, Key
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import keep_answers, opinions
 
@@ -129,9 +129,7 @@ def act(kind: str, at: int, chosen: int | None = None) -> None:
     pending = _PENDING.get()
     if at != TURN.get():
         return
-    if kind == "heard":
-        QUEUE_LIBRARY.set(openers.snapshot().library.name)
-    elif kind == "undo":
+    if kind == "undo":
         _undo()
     elif pending is None or pending.library != openers.snapshot().library.folder:
         return
