@@ -12,6 +12,7 @@ from musicsim.explorer.rendering import render_result
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import Example, read_example
 from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.snapshot.filtering import describe_unknown
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 
 
@@ -40,7 +41,7 @@ def similar(
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
         results = find_requested(snapshot, None if song is None else _read_query(snapshot, song), request)
-        trouble = snapshot.search_trouble
+        trouble, notes = snapshot.search_trouble, describe_unknown(snapshot, request)
     if trouble:
         warn("search", trouble)
     if as_json:
@@ -52,4 +53,4 @@ def similar(
         (n, r.song.id, score, r.song.title, r.song.artist or "", r.reason)
         for n, (r, score) in enumerate(zip(results, scores, strict=True), 1)
     ]
-    show(("", "id", "similarity", "title", "artist", "why"), rows, caption=f"Library: {lib.name}")
+    show(("", "id", "similarity", "title", "artist", "why"), rows, caption="\n".join([f"Library: {lib.name}", *notes]))

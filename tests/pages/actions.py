@@ -65,6 +65,16 @@ def maps(app: AppTest) -> list[dict]:
     return [json.loads(proto.json) for proto in protos if proto.component_name.endswith("musicsim_map")]
 
 
+def queue(app: AppTest) -> list[dict]:
+    """Return the rows of the queue."""
+    (rows,) = [
+        json.loads(c.proto.json)["rows"]
+        for c in app.get("bidi_component")
+        if c.proto.component_name.endswith("song_list")
+    ]
+    return rows
+
+
 def show_section(app: AppTest, name: str) -> AppTest:
     """Open the Library page with another section."""
     app.session_state["library_section"] = name

@@ -14,7 +14,7 @@ from musicsim.ui.base.keys import persistent_keys
 from musicsim.ui.components import song_finder
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.listen import conditions, map_column, queue_view, selection
-from tests.pages.actions import end_just_after_first_look, press
+from tests.pages.actions import end_just_after_first_look, press, queue
 from tests.waiting import PATIENCE_S
 
 SEARCHED = "searched"
@@ -65,16 +65,6 @@ def shown_on_map(app: AppTest, key: str = "explore_map") -> str:
 def played(app: AppTest) -> list[int]:
     """Return the songs of the last command to the player."""
     return [t["song_id"] for t in app.session_state["player.link"].commands[-1].payload["tracks"]]
-
-
-def queue(app: AppTest) -> list[dict]:
-    """Return the rows of the queue."""
-    (rows,) = [
-        json.loads(c.proto.json)["rows"]
-        for c in app.get("bidi_component")
-        if c.proto.component_name.endswith("song_list")
-    ]
-    return rows
 
 
 def listed(app: AppTest) -> list[int]:

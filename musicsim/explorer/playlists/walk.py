@@ -34,6 +34,7 @@ from musicsim.explorer.playlists.steering import (
 )
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import IN_COMMON, describe_sound, describe_step
+from musicsim.explorer.snapshot.filtering import describe_unknown
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 
@@ -242,6 +243,7 @@ class Walk:
             generated, notes = pool.generate(request.length, n_left, random_state)
         else:
             generated, notes = _generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
+        notes += describe_unknown(self.snapshot, request)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
         described = self._edges(steps, pool.X, songs, has_near_jumps=pool.has_near_jumps)

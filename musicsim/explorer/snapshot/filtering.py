@@ -15,6 +15,9 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import parse_words, suggest_words
 from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public, refuse_visitors
+from musicsim.wording import count
+
+_VALUES = {"years": "a year", **{name: f"a known {name}" for name in HEARD}, "tempo": "a beat"}
 
 
 def filter_rows(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
@@ -51,6 +54,17 @@ def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
         if bounds is not None:
             parts.append(Within(name, *bounds))
     return All(tuple(parts)) if parts else None
+
+
+def describe_unknown(snapshot: Snapshot, filters: Filters) -> list[str]:
+    """Return a note for each range that leaves out songs because their value is unknown."""
+    notes = []
+    for name, words in _VALUES.items():
+        if getattr(filters, name) is not None:
+            is_unknown = snapshot.columns.year == 0 if name == "years" else np.isnan(getattr(snapshot.columns, name))
+            if n := int(np.count_nonzero(is_unknown)):
+                notes.append(f"{count(n, 'song')} without {words} left out")
+    return notes
 
 
 @dataclass(frozen=True, slots=True)

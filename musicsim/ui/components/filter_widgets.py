@@ -20,30 +20,48 @@ _NO_FILTER = {
 
 
 def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """Show the filters of a request; call :func:`fit_filters` first. `keys` holds the session entry of each field."""
+    """Show the filters of a request; `keys` holds the session entry of each field."""
     for field, names in choices.names.items():
         find_names(**describe(request, field), names=names, key=keys[field], placeholder=_NO_FILTER.get(field, "None"))
-    for field, (first, last) in choices.ranges.items():
-        st.slider(**describe(request, field), **keys[field].widget(), min_value=first, max_value=last)
+    for field, bounds in choices.ranges.items():
+        _show_range(keys[field], bounds, **describe(request, field))
 
 
-def fit_filters(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
-    """Drop unknown names and clip ranges to the songs' values, because the library may have changed."""
-    for field, names in choices.names.items():
-        drop_unknown(keys[field], names)
-    for field in RANGES:
-        chosen, bounds = keys[field].get(), choices.ranges.get(field)
-        fitted = bounds
-        if chosen is not None and bounds is not None:
-            low, high = max(chosen[0], bounds[0]), min(chosen[1], bounds[1])
-            fitted = (low, high) if low <= high else bounds
-        if chosen != fitted:  # only if needed, because setting a value overwrites what the user is typing
-            keys[field].set(fitted)
+def _show_range(key: Key[Any], bounds: tuple[int, int], **described: Any) -> None:
+    low, high = _fill_ends(key.get(), bounds)
+    first, last = min(low, bounds[0]), max(high, bounds[1])
+    # The name contains the limits, because an old slider may still send a value that meant something else.
+    widget = f"{key.name}_{first}_{last}"
+
+    def store() -> None:
+        low, high = st.session_state[widget]
+        ends = (None if low == first else low), (None if high == last else high)
+        key.set(None if ends == (None, None) else ends)
+
+    if st.session_state.get(widget) != (low, high):
+        st.session_state[widget] = low, high
+    st.slider(**described, key=widget, min_value=first, max_value=last, on_change=store)
+
+
+def describe_range(key: Key[Any]) -> str:
+    """Return a chosen range in words; an end that follows the songs' values is left out."""
+    low, high = key.get()
+    if high is None:
+        return f"from {low}"
+    return f"up to {high}" if low is None else f"{low}–{high}"
+
+
+def _fill_ends(ends: tuple[int | None, int | None] | None, bounds: tuple[int, int]) -> tuple[int, int]:
+    """Return a range with numbers at both ends; None, for an end that the user did not choose, is at the bound."""
+    low, high = ends or (None, None)
+    low = min(bounds[0], bounds[1] if high is None else high) if low is None else low
+    return low, max(bounds[1], low) if high is None else high
 
 
 def filter_values(keys: Mapping[str, Key[Any]], choices: FilterChoices) -> dict[str, Any]:
-    """Return the filters of a request, without ranges that exclude nothing."""
-    fit_filters(keys, choices)
-    values = {field: frozenset(keys[field].get()) for field in choices.names}
-    narrowed = {field for field in RANGES if keys[field].get() != choices.ranges.get(field)}
-    return values | {field: keys[field].get() for field in narrowed}
+    """Return the filters of a request: names that the library has, and ranges that the user chose."""
+    for field, names in choices.names.items():
+        drop_unknown(keys[field], names)
+    values: dict[str, Any] = {field: frozenset(keys[field].get()) for field in choices.names}
+    chosen = {field: ends for field in choices.ranges if (ends := keys[field].get()) is not None}
+    return values | {field: _fill_ends(ends, choices.ranges[field]) for field, ends in chosen.items()}

@@ -19,7 +19,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.filter_widgets import filter_values, filter_widgets, fit_filters
+from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.listen import state
 from musicsim.ui.listen.seed import MAX_EXAMPLES, WORDS
@@ -69,7 +69,6 @@ def fill_filters(snapshot: Snapshot, popover: DeltaGenerator) -> None:
             **describe(SearchRequest, "words"), value=WORDS.get(), key=widget, placeholder="slow piano 1960s",
             max_chars=200, on_change=lambda: WORDS.set(st.session_state[widget]),
         )  # fmt: skip
-        fit_filters(_KEYS, choices_of(snapshot))
         filter_widgets(SearchRequest, _KEYS, choices_of(snapshot))
 
 

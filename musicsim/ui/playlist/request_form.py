@@ -13,7 +13,7 @@ from musicsim.library import SavedPlaylist
 from musicsim.ui.base.keys import CHOSEN, SECTIONS, Key
 from musicsim.ui.base.openers import BY_STATE, choices_of
 from musicsim.ui.base.option_widgets import option_key
-from musicsim.ui.components.filter_widgets import RANGES, filter_values, fit_filters
+from musicsim.ui.components.filter_widgets import RANGES, filter_values
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 
 MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
@@ -96,7 +96,6 @@ def fit_form(snapshot: Snapshot) -> None:
     length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
     if _LENGTH.get() != length:  # only if needed, because setting a value overwrites what the user is typing
         _LENGTH.set(length)
-    fit_filters(KEYS, choices_of(snapshot))
 
 
 def _has_hours(snapshot: Snapshot) -> bool:

@@ -16,7 +16,7 @@ from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.sections import Tab
 from musicsim.ui.base.text import plain, shorten
-from musicsim.ui.components.filter_widgets import RANGES, filter_values, filter_widgets
+from musicsim.ui.components.filter_widgets import RANGES, describe_range, filter_values, filter_widgets
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import KEYS, LENGTH_BY, MAX_SONGS, choose, chosen_ids, fit_form
@@ -79,7 +79,7 @@ def _songs(snapshot: Snapshot) -> str:
     found += [f"near {shorten(song.title, _MAX_TITLE)}" for song in snapshot.songs_by_id(chosen_ids("like"))]
     for field, value in filter_values(KEYS, choices_of(snapshot)).items():
         if field in RANGES:
-            found.append(f"{options_of(PlaylistRequest)[field].label.lower()} {value[0]}–{value[1]}")
+            found.append(f"{options_of(PlaylistRequest)[field].label.lower()} {describe_range(KEYS[field])}")
         else:
             found += [f"{'not ' * field.startswith('no_')}{name}" for name in sorted(value)]
     excluded = chosen_ids("exclude")
