@@ -15,9 +15,11 @@ from pathlib import Path, PurePath
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 import typer
+from soundfile import write as write_sound
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
@@ -471,6 +473,11 @@ def test_visitor_uploads_are_limited(strangers, tmp_path):
     decoding = decode_upload(now, song, "a.flac", 600.0)
     assert decoding.limits.seconds == 60.0
     assert decoding.future.result(timeout=PATIENCE_S).duration_s > 0
+    write_sound(tmp_path / "b.flac", np.zeros(90 * 8000, np.int16), 8000)
+    long = decode_upload(now, tmp_path / "b.flac", "b.flac")
+    assert long.future.result(timeout=PATIENCE_S).duration_s == 90
+    assert long.is_long
+    assert not decoding.is_long
     with TestClient(Starlette(routes=routes())) as client:
         kind = {"content-type": "application/octet-stream"}
         assert client.post("/api/similar", content=bytes((20 << 20) + 1), headers=kind).status_code == 413

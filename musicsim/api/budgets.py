@@ -6,9 +6,10 @@ The address is the peer address of the connection, or the one that a reverse pro
 
 import time
 from functools import lru_cache
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from starlette.types import Scope
+
+from musicsim.rounds import network_of
 
 _MAX_ADDRESSES = 10_000
 
@@ -47,16 +48,5 @@ class Budgets:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the client address of a request, in the form of :func:`network_of`."""
+    """Return the client address of a request, in the form of :func:`musicsim.rounds.network_of`."""
     return network_of(scope["client"][0] if scope["client"] else "")
-
-
-def network_of(host: str) -> str:
-    """Return an IPv4 address unchanged, and an IPv6 address as its /64 network (usually one household)."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return host
-    if not isinstance(address, IPv6Address):
-        return host
-    return str(address.ipv4_mapped or ip_network((address, 64), strict=False))

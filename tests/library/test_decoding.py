@@ -12,6 +12,7 @@ import pytest
 from musicsim.errors import AudioError, AudioTooShortError
 from musicsim.library.processes.decoding import Decoder, DecodingDroppedError
 from musicsim.library.processes.workers import Limits
+from musicsim.rounds import network_of
 from tests.waiting import HANG_S, PATIENCE_S, outcome, until
 
 LIMITS = Limits(seconds=PATIENCE_S, memory_mb=1024)
@@ -105,6 +106,69 @@ def test_visitors_take_turns(decoder, tmp_path):
     (tmp_path / "go").touch()
     until(lambda: all(decoding.wait(0.0) for decoding in (first, *line)))
     assert done == ["urgent", "the app's own", "few 0", "many 0", "few 1", "many 1", "many 2"]
+
+
+def test_short_files_come_before_the_rest_of_long_files(decoder, tmp_path):
+    done = []
+    first, _ = busy(decoder, tmp_path / "go")
+
+    def of(visitor, *, is_long):
+        def work(run):
+            done.append(f"rest of {visitor}")
+
+        def short_work(run):
+            done.append(visitor)
+            return None if is_long else visitor
+
+        return decoder.ask(work, short_work=short_work, name=visitor, limits=LIMITS, visitor=visitor)
+
+    names = [f"{i}" for i in range(12)]
+    line = [of(name, is_long=True) for name in names]
+    clip = of("other", is_long=False)
+    assert clip.n_ahead == 13
+    (tmp_path / "go").touch()
+    until(lambda: all(decoding.wait(0.0) for decoding in (first, *line, clip)))
+    assert done == [*names, "other", *(f"rest of {name}" for name in names)]
+    assert clip.future.result() == "other"
+
+
+def test_rest_of_long_files_leaves_one_worker_free(tmp_path):
+    decoder = Decoder(n_workers=2)
+    try:
+        held = [
+            decoder.ask(
+                lambda run, path=tmp_path / name: run(wait_for, path), short_work=lambda run: None, name=name,
+                limits=LIMITS, visitor=name,
+            )
+            for name in ("one", "two")
+        ]  # fmt: skip
+        until(lambda: (tmp_path / "one.pid").exists() or (tmp_path / "two.pid").exists())
+        for _ in range(3):
+            assert outcome(ask(decoder, own_pid, visitor="other"))
+        assert sum((tmp_path / f"{name}.pid").exists() for name in ("one", "two")) == 1
+        for name in ("one", "two"):
+            (tmp_path / name).touch()
+        until(lambda: all(decoding.wait(0.0) for decoding in held))
+    finally:
+        for name in ("one", "two"):
+            (tmp_path / name).touch()
+        decoder.close()
+
+
+def test_networks_of_one_site_take_turns_as_one_if_line_is_long(decoder, tmp_path):
+    done = []
+    first, _ = busy(decoder, tmp_path / "go")
+
+    def of(visitor):
+        work = partial(lambda visitor, run: done.append(visitor), visitor)
+        return decoder.ask(work, name="x", limits=LIMITS, visitor=visitor)
+
+    site = [network_of(f"2001:db8:0:{i:x}::1") for i in range(20)]
+    line = [of(visitor) for visitor in [*site, "192.0.2.1"]]
+    (tmp_path / "go").touch()
+    until(lambda: all(decoding.wait(0.0) for decoding in (first, *line)))
+    assert done.index("192.0.2.1") == 1
+    assert sorted(done) == sorted([*site, "192.0.2.1"])
 
 
 def test_dropped_decoding_is_stopped_while_running(decoder, tmp_path):

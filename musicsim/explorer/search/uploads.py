@@ -19,6 +19,7 @@ from musicsim.storage import writing_to
 _MAX_MB = 200  # the same as server.maxUploadSize in .streamlit/config.toml
 VISITORS_MB = 20  # maximum size of a visitor's upload
 _VISITORS_MINUTES, _VISITORS_SECONDS = 15.0, 60.0  # limits for visitors: minutes of sound, seconds of work
+_SHORT_MINUTES = 1.0  # longer files of visitors are decoded after the short ones
 MINUTES = 20.0  # minutes of an upload that are analyzed by default
 MAX_MINUTES = 600.0  # maximum that can be requested, because the frames are in memory (8 MB per hour)
 
@@ -43,7 +44,7 @@ def decode_upload(
         raise AudioError(f"{name}: the file is larger than {max_mb()} MB. Upload only a part of it.")
     folder, limits = snapshot.library.folder, snapshot.library.file_limits
 
-    def work(run: Run) -> "audio.Sound":
+    def decode(run: Run, minutes: float) -> "audio.Sound":
         with scratch_of(folder).folder() as scratch:
             path = source if isinstance(source, Path) else scratch / "upload"
             if isinstance(source, bytes):
@@ -53,17 +54,25 @@ def decode_upload(
             sound = run(
                 audio.analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes, networks=networks
             )
-            sound = replace(sound, mfcc=np.load(frames))
+            return replace(sound, mfcc=np.load(frames))
+
+    def work(run: Run) -> "audio.Sound":
+        sound = decode(run, minutes)
         if sound.is_cut:
             part = "minute was" if minutes == 1 else f"{minutes:g} minutes were"
             sound = replace(sound, notes=(*sound.notes, f"Only the first {part} analyzed."))
         return sound
 
-    if is_public():
-        minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
-    else:
-        visitor = ""  # all uploads come from the owner, who does not wait for a turn
-    return decoder().ask(work, name=name, limits=limits, visitor=visitor)
+    def short_work(run: Run) -> "audio.Sound | None":
+        sound = decode(run, _SHORT_MINUTES)
+        return None if sound.is_cut else sound
+
+    if not is_public():  # all uploads come from the owner, who does not wait for a turn
+        return decoder().ask(work, name=name, limits=limits)
+    minutes, limits = min(minutes, _VISITORS_MINUTES), replace(limits, seconds=_VISITORS_SECONDS)
+    return decoder().ask(
+        work, name=name, limits=limits, visitor=visitor, short_work=short_work if minutes > _SHORT_MINUTES else None
+    )
 
 
 def warm_up(library: Library) -> None:

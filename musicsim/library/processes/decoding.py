@@ -9,7 +9,6 @@ import logging
 import threading
 import time
 import wave
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
@@ -19,6 +18,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from musicsim import audio
 from musicsim.errors import AudioError, LibraryError, MusicsimError
 from musicsim.library.processes.workers import Limits, Worker, limit_memory, lower_priority, worker_context
+from musicsim.rounds import Rounds
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +34,6 @@ _TICK_S = 0.1
 PATIENCE_S = 30.0  # seconds until a request expires; a slow page on a busy server renews it sooner
 _ATTEMPTS = 3  # maximum number of workers to try if they exit before they start the work
 MAX_START_S = 60.0
-_MAX_VISITORS = 1000  # maximum number of visitors whose last turn is remembered
 
 
 class DecodingDroppedError(MusicsimError):
@@ -42,14 +41,25 @@ class DecodingDroppedError(MusicsimError):
 
 
 class Decoding(Generic[T]):
-    """Work that is queued, running or done; `future` holds its result, an error, or :class:`DecodingDroppedError`."""
+    """Work that is queued, running or done; `future` holds its result, an error, or :class:`DecodingDroppedError`.
+
+    `is_long` is True if `short_work` did not suffice.
+    """
 
     def __init__(
-        self, work: Callable[[Run], T], name: str, limits: Limits, is_urgent: bool, visitor: str, decoder: "Decoder"
+        self,
+        work: Callable[[Run], T],
+        short_work: Callable[[Run], T | None] | None,
+        name: str,
+        limits: Limits,
+        is_urgent: bool,
+        visitor: str,
+        decoder: "Decoder",
     ) -> None:
         self.future: Future[T] = Future()
         self.name, self.limits, self.is_urgent, self.visitor = name, limits, is_urgent, visitor
-        self._work, self._decoder = work, decoder
+        self.is_long = False
+        self._work, self._short_work, self._decoder = work, short_work, decoder
         self._is_dropped = False
         self.keep()
 
@@ -75,38 +85,55 @@ class Decoding(Generic[T]):
         return self._decoder.n_ahead(self)
 
     def do(self, run: Run) -> None:
+        """Do the work; if only the short work is done and did not suffice, the future has no result yet."""
         try:
-            self.future.set_result(self._work(run))
+            if self._short_work is None or self.is_long:
+                self.future.set_result(self._work(run))
+            elif (result := self._short_work(run)) is not None:
+                self.future.set_result(result)
+            else:
+                self.is_long = True
         except BaseException as error:
             self.future.set_exception(error)
 
 
 class Decoder:
-    """A queue of work for warm worker processes. Visitors take turns, file by file."""
+    """A queue of work for warm worker processes. Visitors take turns, file by file.
+
+    The short work of a file is a turn, and the rest of its work is another. With several workers, one of them is always
+    free for other work than such a rest.
+    """
 
     def __init__(self, n_workers: int = _N_WORKERS) -> None:
         self._n_workers = n_workers
         self._waiting: list[Decoding[Any]] = []
         self._running: list[Decoding[Any]] = []
-        self._n_turns = 0
-        self._served: dict[str, int] = {}  # last turn of each visitor, oldest first
+        self._rounds = Rounds()
         self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
 
     def ask(
-        self, work: Callable[[Run], T], *, name: str, limits: Limits, is_urgent: bool = False, visitor: str = ""
+        self,
+        work: Callable[[Run], T],
+        *,
+        name: str,
+        limits: Limits,
+        is_urgent: bool = False,
+        visitor: str = "",
+        short_work: Callable[[Run], T | None] | None = None,
     ) -> Decoding[T]:
         """Queue work: urgent work comes first, then each visitor's first file, then their second file, and so on.
 
         `work` is called in a thread of this process, and decodes with the :data:`Run` that it receives. Decoding raises
-        :class:`AudioError` if the worker crashes or exceeds `limits`.
+        :class:`AudioError` if the worker crashes or exceeds `limits`. `short_work` does the same for a short file; for
+        a long file it returns None after a short time, and `work` goes to the back of the line.
         """
-        decoding = Decoding(work, name, limits, is_urgent, visitor, self)
+        decoding = Decoding(work, short_work, name, limits, is_urgent, visitor, self)
         self.warm_up()
         with self._changed:
             self._waiting.append(decoding)
-            self._changed.notify()
+            self._changed.notify_all()  # the next thread may have to leave it to another
         return decoding
 
     def warm_up(self) -> None:
@@ -136,31 +163,28 @@ class Decoder:
 
     def _turns(self) -> list[Decoding[Any]]:
         """Return the queued work in the order in which it will run; requires the lock."""
-        n_before = Counter(decoding.visitor for decoding in self._running)
-        ranked = []
-        for decoding in self._waiting:
-            visitor = decoding.visitor
-            rank = n_before[visitor], self._served.get(visitor, 0)
-            ranked.append((not decoding.is_urgent, *(rank if visitor else (0, 0))))
-            n_before[visitor] += decoding.is_wanted
-        order = sorted(range(len(ranked)), key=ranked.__getitem__)  # sorting is stable, so equal ranks keep their order
-        return [self._waiting[i] for i in order]
+        unwanted = [decoding for decoding in self._waiting if not decoding.is_wanted]
+        wanted = [decoding for decoding in self._waiting if decoding not in unwanted]
+        visitors = [decoding.visitor for decoding in wanted]
+        ranks = self._rounds.ranks(visitors, [decoding.visitor for decoding in self._running])
+        rank_of = dict(zip(wanted, ranks, strict=True))
+        # sorting is stable, so equal ranks keep their order
+        return unwanted + sorted(wanted, key=lambda decoding: (not decoding.is_urgent, rank_of[decoding]))
 
     def _next(self) -> Decoding[Any] | None:
         """Wait for the next work that is still wanted; return None if the queue is closed."""
         with self._changed:
             while True:
+                is_long_allowed = sum(decoding.is_long for decoding in self._running) < max(1, self._n_workers - 1)
                 for decoding in self._turns():
-                    self._waiting.remove(decoding)
-                    if decoding.is_wanted:
+                    if not decoding.is_wanted:
+                        self._waiting.remove(decoding)
+                        decoding.future.set_exception(_drop_error(decoding))
+                    elif is_long_allowed or not decoding.is_long:
+                        self._waiting.remove(decoding)
                         self._running.append(decoding)
-                        self._n_turns += 1
-                        self._served.pop(decoding.visitor, None)
-                        self._served[decoding.visitor] = self._n_turns
-                        if len(self._served) > _MAX_VISITORS:
-                            del self._served[next(iter(self._served))]
+                        self._rounds.note(decoding.visitor)
                         return decoding
-                    decoding.future.set_exception(_drop_error(decoding))
                 if self._is_closed:
                     return None
                 self._changed.wait()
@@ -181,6 +205,11 @@ class Decoder:
         decoding.do(partial(worker.call, decoding))
         with self._changed:
             self._running.remove(decoding)
+            if not decoding.future.done():
+                if self._is_closed:
+                    decoding.drop()
+                self._waiting.append(decoding)
+            self._changed.notify_all()
         return True
 
 

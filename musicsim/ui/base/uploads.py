@@ -6,13 +6,13 @@ import streamlit as st
 
 from musicsim import audio
 from musicsim._arrays import Float32Array
-from musicsim.api.budgets import network_of
 from musicsim.explorer.refresh.map_layout import MapPlacer
 from musicsim.explorer.search.query import Example, make_example
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, decode_upload
 from musicsim.explorer.snapshot.map_view import place_vector
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.processes.decoding import Decoding, DecodingDroppedError
+from musicsim.rounds import network_of
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.wording import count
