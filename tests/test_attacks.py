@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from musicsim.library import Library
@@ -122,6 +123,25 @@ def test_3000_reruns_do_not_block_other_visitors(attacked):
         n_begun = sum(message.HasField("new_session") for message in said)
         assert n_begun <= 60 + 3 * (time.monotonic() - started) + 3
         assert not any("/musicsim/ui" in str(message) for message in said), "a path of this machine"
+
+
+@pytest.mark.long
+def test_idle_sockets_of_one_address_do_not_block_other_visitors(attacked):
+    server, _ = attacked
+    with ExitStack() as held:
+        refused = []
+        for _ in range(210):
+            try:
+                held.enter_context(stream(server, HOSTILE))
+            except InvalidStatus as refusal:
+                refused.append(refusal.response)
+        assert len(refused) >= 210 - 2 * 25, "those that were closed after ten seconds may come again"
+        assert {answer.status_code for answer in refused} == {503}
+        assert all(answer.headers["Retry-After"] for answer in refused)
+        assert ask(server, "GET", "/")[0] == 200
+        other = held.enter_context(stream(server, OTHER))
+        other.send(rerun())
+        assert "train" in pages(finished(other))
 
 
 def drip(server: Server, method: str, path: str, **headers: str) -> socket.socket:

@@ -25,3 +25,16 @@ async def settled(n_rounds: int = 50) -> None:
     """Let all tasks of the event loop run until they wait."""
     for _ in range(n_rounds):
         await asyncio.sleep(0)
+
+
+class Clock(asyncio.SelectorEventLoop):
+    """An event loop whose time passes only by :meth:`advance`; tasks must not wait for anything else."""
+
+    now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    async def advance(self, seconds: float) -> None:
+        self.now += seconds
+        await settled()

@@ -12,7 +12,7 @@ from typing import IO
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import Message, Receive
 
 GRACE_S = 60.0
@@ -28,7 +28,7 @@ class Refused(Exception):
     def __init__(self, status: int, message: str, wait_s: float = 0.0) -> None:
         super().__init__(message)
         headers = {"Retry-After": str(max(1, round(wait_s)))} if wait_s else {}
-        self.response = PlainTextResponse(message, status, headers)
+        self.response: Response = PlainTextResponse(message, status, headers)
 
 
 class TooManyFiles(Refused):

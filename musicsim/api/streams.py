@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
-from starlette.types import Message, Receive, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from musicsim.api.budgets import Budget, Budgets
 from musicsim.api.inbox import Inbox
@@ -33,6 +33,8 @@ RUN_S = 2.0  # a longer run, such as one that waits for a file, gives up its tur
 TAKEN_S = 2.0  # if a request has not started a run by then, its part of the page no longer exists
 _UNTIL_WOKEN_S = 3600.0
 CLICK_S = 1.0  # time for a run to process clicks before the next request may interrupt it
+FIRST_S = 10.0  # time for a page to send its first message
+TRY_AGAIN_LATER = 1013  # status of a WebSocket
 
 
 class Rerun(Protocol):
@@ -66,6 +68,8 @@ class Dialect(NamedTuple):
     """Parse a request for a rerun; return None for other messages."""
     filter_message: Callable[[bytes], tuple[bytes, RunEvent]] = lambda message: (message, RunEvent.OTHER)
     """Return a message to a page without data that pages must not see, and the event that it reports."""
+    is_reconnection: Callable[[Scope], bool] = lambda scope: False
+    """Return whether a page opens its WebSocket again; it then has nothing to send until the next click."""
 
 
 class _Turns:
@@ -108,12 +112,32 @@ class Paces:
 
 
 class Stream:
-    """The messages of one WebSocket; `paces` limits reruns for each address, and `requests` limits other messages."""
+    """The messages of one WebSocket; `paces` limits reruns for each address, and `requests` limits other messages.
+
+    A page leaves if it does not send its first message in time, unless it `is_reconnected`.
+
+    Attributes
+    ----------
+    last_heard : float
+        Time of the page's last message, or of its arrival.
+    is_leaving : bool
+        True if the page has to leave: the app has seen or will see the end of the connection.
+    """
 
     def __init__(
-        self, receive: Receive, send: Send, dialect: Dialect, paces: Paces, requests: Budgets, address: str
+        self,
+        receive: Receive,
+        send: Send,
+        dialect: Dialect,
+        paces: Paces,
+        requests: Budgets,
+        address: str,
+        *,
+        is_reconnected: bool = False,
     ) -> None:
         self._inbox, self._send, self._dialect = Inbox(receive), send, dialect
+        self.last_heard, self.is_leaving = time.monotonic(), False
+        self._first_due = None if is_reconnected else asyncio.get_running_loop().call_later(FIRST_S, self.leave)
         self._requests = requests.get(address)
         # one budget for the session, one for its address
         self._reruns = (Budget(RERUNS, RERUNS_PER_S), paces.reruns.get(address))
@@ -128,7 +152,7 @@ class Stream:
 
     async def receive(self) -> Message:
         """Return the page's next message when it is due."""
-        while True:
+        while not self.is_leaving:
             if self._others:
                 message = self._others.popleft()
                 while message["type"] == "websocket.receive" and (pause_s := self._requests.spend(1)):
@@ -138,9 +162,12 @@ class Stream:
             if wait_s == 0:
                 return self._next_rerun()
             await self._read(wait_s)
+        return {"type": "websocket.disconnect", "code": TRY_AGAIN_LATER}
 
     async def send(self, message: Message) -> None:
         """Send a message to the page, and track the state of the script's run."""
+        if self.is_leaving:
+            return
         if message.get("bytes"):
             shown, event = self._dialect.filter_message(message["bytes"])
             message = {**message, "bytes": shown}
@@ -157,11 +184,22 @@ class Stream:
         """Make :meth:`receive` check again whether a request is due."""
         self._inbox.wake()
 
+    def leave(self) -> None:
+        """Let the app see the end of the connection, after which the WebSocket can be closed."""
+        self.is_leaving = True
+        self.wake()
+
     def close(self) -> None:
         """Stop reading, and leave the queue of waiting pages."""
+        self._end_first_wait()
         self._inbox.close()
         self._turns.leave(self)
         self._end_turn()
+
+    def _end_first_wait(self) -> None:
+        if self._first_due is not None:
+            self._first_due.cancel()
+            self._first_due = None
 
     def _end_turn(self) -> None:
         if self._turn_ends is not None:
@@ -210,6 +248,8 @@ class Stream:
         if not data:
             self._others.append(message)
             return
+        self._end_first_wait()
+        self.last_heard = time.monotonic()
         for budget in self._messages:
             budget.charge(1 + len(data) / _BYTES_PER_MESSAGE)
         if not self._dialect.is_of_a_page(data):

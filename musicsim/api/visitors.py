@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Set
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
@@ -15,7 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim.api.arrivals import Arrivals, Refused, TooManyFiles
 from musicsim.api.budgets import Budgets, address_of
-from musicsim.api.streams import Dialect, Paces, Stream
+from musicsim.api.pages import Full, Pages
+from musicsim.api.streams import TRY_AGAIN_LATER, Dialect, Paces, Stream
 
 MAX_HELD = 4  # files per session; a page has one or two
 _MAX_HELD_BYTES = 512 << 20  # total for all sessions
@@ -25,13 +26,13 @@ _MAX_PROCESSED = 8  # uploaded files that are processed simultaneously; others w
 MAX_WAIT_S = 60.0
 _MAX_BODY = 1 << 20  # bytes, for requests without a file
 FORGOTTEN_S = 40.0  # by then, Streamlit has deleted the sessions of closed pages
-_MAX_STREAMS = 200  # open pages
 _REQUESTS_A_MINUTE = 3000  # per address, which a whole lecture hall may share; a page needs about thirty requests
 _READS = ("GET", "HEAD", "OPTIONS")
 _COST_OF_A_FILE = 20  # in requests; other requests that change something cost the same
 _SCRIPTS = re.compile(r"/static/")  # 90% of requests; they cost nothing, because browsers cache the responses
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 _SEARCH = re.compile(r"/api/similar/?$")
+_PING = re.compile(r"/_stcore/host-config/?$")  # a page asks for it before it connects, and shows why it was refused
 _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check|agent)")
 
 
@@ -41,7 +42,8 @@ class Visitors:
     Requests beyond a limit get status 429 or 503 with ``Retry-After``; messages on a page's WebSocket are delayed. A
     file is received completely before it is processed; its size, including the multipart framing, is at most `max_file`
     bytes. `uploads_of` takes a session id, and returns that session's number of files and the total bytes of all
-    sessions. `when_left` is called some time after the last page is closed.
+    sessions. `when_left` is called some time after the last page is closed. `page_paths` are the paths of the pages'
+    HTML.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Visitors:
         when_left: Callable[[], object] = lambda: None,
         *,
         max_file: int = 21 << 20,
+        page_paths: Set[str] = frozenset(),
     ) -> None:
         self._app, self._dialect = app, dialect
         self._uploads_of, self._when_left, self._max_file = uploads_of, when_left, max_file
@@ -62,20 +65,17 @@ class Visitors:
         self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._arriving: Counter[str] = Counter()  # files per session
         self._processed = asyncio.Semaphore(_MAX_PROCESSED)
-        self._n_streams = 0
+        self._page_paths = page_paths
+        self._pages = Pages()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            try:
-                await self._http(scope, receive, send)
-            except Refused as refused:
-                await refused.response(scope, receive, send)
-            except ClientDisconnect:
-                await Response(status_code=499)(scope, receive, send)
-        elif scope["type"] == "websocket":
-            await self._stream(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+        serve = {"http": self._http, "websocket": self._stream}.get(scope["type"], self._app)
+        try:
+            await serve(scope, receive, send)
+        except Refused as refused:
+            await refused.response(scope, receive, send)
+        except ClientDisconnect:
+            await Response(status_code=499)(scope, receive, send)
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _FOR_THE_OWNER.search(scope["path"]):
@@ -85,6 +85,7 @@ class Visitors:
         if wait_s := self._budgets.get(address_of(scope)).spend(cost):
             raise Refused(429, "too many requests.", wait_s)
         if is_reading:
+            self._refuse_if_full(scope)
             return await self._app(scope, receive, send)
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         is_search = scope["method"] == "POST" and _SEARCH.search(scope["path"])
@@ -100,6 +101,12 @@ class Visitors:
                 return await self._upload(upload[1], scope, receive, send)
             async with self._arrivals.body(receive, self._max_file) as body:
                 await self._app(scope, body.receive, send)
+
+    def _refuse_if_full(self, scope: Scope) -> None:
+        """Refuse the requests that precede a page's WebSocket if it would be refused: their refusal is visible."""
+        is_page = scope["path"] in self._page_paths
+        if (is_page or _PING.search(scope["path"])) and not self._pages.has_room(address_of(scope)):
+            raise Full(is_page=is_page)
 
     async def _upload(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
         n_held, n_bytes = self._uploads_of(session)
@@ -117,21 +124,26 @@ class Visitors:
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = address_of(scope)
-        if self._n_streams >= _MAX_STREAMS or self._budgets.get(address).spend(1):
-            await receive()
-            return await send({"type": "websocket.close", "code": 1013})
-        stream = Stream(receive, send, self._dialect, self._paces, self._budgets, address)
-        self._n_streams += 1
+        if wait_s := self._budgets.get(address).spend(1):
+            raise Refused(429, "too many requests.", wait_s)
+        self._pages.make_room(address)
+        is_reconnected = self._dialect.is_reconnection(scope)
+        stream = Stream(
+            receive, send, self._dialect, self._paces, self._budgets, address, is_reconnected=is_reconnected
+        )
+        self._pages.add(stream, address)
         try:
             await self._app(scope, stream.receive, stream.send)
         finally:
             stream.close()
-            self._n_streams -= 1
-            if not self._n_streams:
+            self._pages.remove(stream)
+            if not self._pages:
                 asyncio.get_running_loop().call_later(FORGOTTEN_S, self._call_if_left)
+        if stream.is_leaving:
+            await send({"type": "websocket.close", "code": TRY_AGAIN_LATER})
 
     def _call_if_left(self) -> None:
-        if not self._n_streams:
+        if not self._pages:
             self._when_left()
 
 

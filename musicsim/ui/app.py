@@ -33,7 +33,7 @@ from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.message_cache import STORED_RUNS, MessageCache
 from musicsim.ui.base.page_files import PageFiles
-from musicsim.ui.base.page_messages import filter_message, is_of_a_page, rerun_of
+from musicsim.ui.base.page_messages import filter_message, is_of_a_page, is_reconnection, rerun_of
 from musicsim.ui.base.page_requests import PageRequests
 from musicsim.ui.base.text import show_error
 from musicsim.ui.components.listening import player_routes
@@ -102,19 +102,21 @@ def app_options() -> dict[str, Any]:
     _log.info("the app is starting, version %s", logs.Public(__version__))
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     middleware = [Middleware(Guard, names=read_allowed_hosts())]
+    pages = first_paint_routes(prefix)
     for option, value in (_OPTIONS | (_VISITOR_OPTIONS if is_public() else {})).items():
         config.set_option(option, value)
     if is_public():
         limits = Middleware(
-            Visitors, dialect=Dialect(is_of_a_page, rerun_of, filter_message), uploads_of=uploads_of,
+            Visitors, dialect=Dialect(is_of_a_page, rerun_of, filter_message, is_reconnection), uploads_of=uploads_of,
             when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
+            page_paths=frozenset(route.path for route in pages),
         )  # fmt: skip
         middleware.append(limits)
     # after the limits, which hold requests back
     middleware += [Middleware(PageFiles), Middleware(PageRequests), Middleware(MessageCache)]
-    pages = [*(Route(f"{prefix}/{name}", _redirect) for name in _MOVED), *first_paint_routes(prefix)]
+    moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
     return {
-        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *pages]),
+        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *moved, *pages]),
         "middleware": middleware,
         "on_script_error": show_error,
         "lifespan": _lifespan,

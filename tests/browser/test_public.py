@@ -3,11 +3,11 @@
 import http.client
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.testing.v1 import AppTest
@@ -20,7 +20,7 @@ from tests.browser.actions import PAGES, send_sound, switch, visit
 from tests.intact import content
 from tests.sounds import write_song
 from tests.test_app_server import Server, running
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 SECRET = "the neighbour's secret"
 PUT_IN = {"text_input": "string_value", "text_area": "string_value", "button": "trigger_value"}
@@ -227,6 +227,38 @@ def test_typed_addresses_reveal_nothing(hosted, place, before, page):
         page.goto(address + path)
         expect(page.get_by_test_id("stHeading").first).to_be_visible()
         assert str(place.parent) not in page.locator("body").inner_text()
+    assert content(place) == before
+
+
+def test_visitor_without_place_can_read_why(place, before, page):
+    sentence = "The demonstration is full at the moment."
+    with running(place / "library", "--public", lines=2, MUSICSIM_PAGES_PER_ADDRESS="1") as server:
+        address = f"http://127.0.0.1:{server.port}"
+        with visiting(server) as other:
+            other.run()
+            answer = page.goto(address)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "60")
+            expect(page.get_by_text(sentence)).to_be_visible()
+        page.reload()
+        expect(page.get_by_test_id("stHeading").first).to_be_visible()
+        page.goto("about:blank")
+        until(lambda: ask(server, "GET", "/")[0] == 200)
+
+        # the last place is taken after the HTML has come
+        with ExitStack() as held:
+            others: list[Visitor] = []
+
+            def connect_first(route: Route) -> None:
+                if not others:
+                    others.append(held.enter_context(visiting(server)))
+                    others[0].run()
+                route.continue_()
+
+            page.route("**/_stcore/host-config", connect_first)
+            page.goto(address)
+            expect(page.get_by_text(sentence)).to_be_visible()
+        expect(page.get_by_test_id("stHeading").first).to_be_visible()
+        expect(page.get_by_text(sentence)).to_have_count(0)
     assert content(place) == before
 
 

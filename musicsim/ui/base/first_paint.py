@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from streamlit import file_util
 
 from musicsim.api.responses import is_known
@@ -34,6 +34,6 @@ def _first_paint(request: Request) -> Response:
     return Response(html, media_type="text/html", headers=headers)
 
 
-def first_paint_routes(prefix: str = "") -> list[BaseRoute]:
+def first_paint_routes(prefix: str = "") -> list[Route]:
     """Return a route for each page's address; `prefix` comes from :func:`musicsim.api.path_prefix`."""
     return [Route(f"{prefix}/{name}", _first_paint) for name in ("", *PAGES) if name != "listen"]

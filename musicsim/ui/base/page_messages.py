@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from starlette.types import Scope
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -18,6 +19,7 @@ _TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_
 MAX_RUN_BYTES = 1 << 16
 """Maximum size in bytes of a message about a run; larger messages are page elements."""
 _SCRIPT = "app.py"
+_N_FIRST_PROTOCOLS = 2  # the name of the protocol and a token; the browser can only send them as subprotocols
 _EVENT_START, _EVENT_END = "$$STREAMLIT_INTERNAL_KEY_", "__events"
 
 
@@ -131,6 +133,11 @@ class PageRerun:
     def to_bytes(self) -> bytes:
         """Return the request as a message."""
         return bytes(self.message.SerializeToString())
+
+
+def is_reconnection(scope: Scope) -> bool:
+    """Return True for the WebSocket of a page that was connected before: it names its session after a token."""
+    return len(scope.get("subprotocols", ())) > _N_FIRST_PROTOCOLS
 
 
 def filter_message(message: bytes) -> tuple[bytes, RunEvent]:
