@@ -64,15 +64,26 @@ def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
 def read_query(request: type[T]) -> Callable[..., T]:
     """Return a FastAPI dependency that builds a request of this class from the query string."""
 
+    options = options_of(request).values()
+
     def read(**values: Any) -> T:
+        for option in options:
+            _check_limit(option, values[option.field])
         try:
             return request(**values)
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
 
-    parameters = [_parameter(option) for option in options_of(request).values()]
+    parameters = [_parameter(option) for option in options]
     read.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return read
+
+
+def _check_limit(option: Option, value: Any) -> None:
+    """Refuse a number that is too large for visitors; this module may have been imported before it served them."""
+    low, high = option.limits
+    if high is not None and isinstance(value, int | float) and value > high:
+        raise HTTPException(422, f"{option.name} must be between {low:g} and {high:g}.")
 
 
 def _parameter(option: Option) -> inspect.Parameter:

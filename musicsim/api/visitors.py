@@ -4,17 +4,16 @@ import asyncio
 import os
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Set
-from contextlib import asynccontextmanager
-from weakref import WeakValueDictionary
+from collections.abc import Callable, Set
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from musicsim.api.arrivals import Arrivals, Refused, TooManyFiles
 from musicsim.api.budgets import Budgets, address_of
+from musicsim.api.lines import Line
 from musicsim.api.pages import Full, Pages
 from musicsim.api.streams import TRY_AGAIN_LATER, Dialect, Paces, Stream
 
@@ -23,17 +22,25 @@ _MAX_HELD_BYTES = 512 << 20  # total for all sessions
 _MAX_ARRIVING = 4  # simultaneous files per address; others wait
 _MAX_ARRIVING_BYTES = 1 << 30  # total for all addresses, in temporary files
 _MAX_PROCESSED = 8  # uploaded files that are processed simultaneously; others wait
-MAX_WAIT_S = 60.0
+_MAX_COMPUTING, _MAX_COMPUTING_OF_ALL = 2, 4  # simultaneous computations, per address and of all; others wait
 _MAX_BODY = 1 << 20  # bytes, for requests without a file
 FORGOTTEN_S = 40.0  # by then, Streamlit has deleted the sessions of closed pages
 _REQUESTS_A_MINUTE = 3000  # per address, which a whole lecture hall may share; a page needs about thirty requests
 _READS = ("GET", "HEAD", "OPTIONS")
 _COST_OF_A_FILE = 20  # in requests; other requests that change something cost the same
+# The unit is a request for a file or a cover, about 0.01 s of CPU time. Requests with higher costs compute something.
+_COSTS = ((re.compile(r"/api/playlist/?$"), 20), (re.compile(r"/api/|/radio/?$"), 5))
+_RETRY_AFTER_S = 15
 _SCRIPTS = re.compile(r"/static/")  # 90% of requests; they cost nothing, because browsers cache the responses
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 _SEARCH = re.compile(r"/api/similar/?$")
 _PING = re.compile(r"/_stcore/host-config/?$")  # a page asks for it before it connects, and shows why it was refused
 _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check|agent)")
+
+
+class _TooManyReads(Refused):
+    def __init__(self) -> None:
+        super().__init__(503, "too many requests are being computed.", _RETRY_AFTER_S)
 
 
 class Visitors:
@@ -61,10 +68,10 @@ class Visitors:
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._paces = Paces()
         self._arrivals = Arrivals(_MAX_ARRIVING_BYTES)
-        # semaphores keyed by address; dropped when nobody holds a place or waits for one
-        self._places: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._files = Line(TooManyFiles, _MAX_ARRIVING)
         self._arriving: Counter[str] = Counter()  # files per session
-        self._processed = asyncio.Semaphore(_MAX_PROCESSED)
+        self._processed = Line(TooManyFiles, _MAX_PROCESSED, _MAX_PROCESSED)
+        self._computing = Line(_TooManyReads, _MAX_COMPUTING, _MAX_COMPUTING_OF_ALL)
         self._page_paths = page_paths
         self._pages = Pages()
 
@@ -81,12 +88,13 @@ class Visitors:
         if _FOR_THE_OWNER.search(scope["path"]):
             raise Refused(404, "there is nothing here.")
         is_reading = scope["method"] in _READS
-        cost = 0 if is_reading and _SCRIPTS.search(scope["path"]) else 1 if is_reading else _COST_OF_A_FILE
-        if wait_s := self._budgets.get(address_of(scope)).spend(cost):
+        address = address_of(scope)
+        cost = _cost_of_reading(scope["path"]) if is_reading else _COST_OF_A_FILE
+        if wait_s := self._budgets.get(address).spend(cost):
             raise Refused(429, "too many requests.", wait_s)
         if is_reading:
             self._refuse_if_full(scope)
-            return await self._app(scope, receive, send)
+            return await (self._compute if cost > 1 else self._app)(scope, receive, send)
         upload = _UPLOAD.search(scope["path"]) if scope["method"] == "PUT" else None
         is_search = scope["method"] == "POST" and _SEARCH.search(scope["path"])
         if not upload and not is_search:
@@ -95,12 +103,23 @@ class Visitors:
         length = Headers(raw=scope.get("headers", [])).get("content-length", "")
         if length.isdecimal() and int(length) > self._max_file:  # the app refuses it without reading the body
             return await self._app(scope, receive, send)
-        places = self._places.setdefault(address_of(scope), asyncio.Semaphore(_MAX_ARRIVING))
-        async with _place(places):
+        async with self._files.place(address):
             if upload:
                 return await self._upload(upload[1], scope, receive, send)
             async with self._arrivals.body(receive, self._max_file) as body:
                 await self._app(scope, body.receive, send)
+
+    async def _compute(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with (
+            self._arrivals.body(receive, _MAX_BODY) as body,
+            self._computing.place(address_of(scope), leaving=receive) as give_back,
+        ):
+
+            async def send_result(message: Message) -> None:
+                give_back()  # a client that reads slowly needs no place
+                await send(message)
+
+            await self._app(scope, body.receive, send_result)
 
     def _refuse_if_full(self, scope: Scope) -> None:
         """Refuse the requests that precede a page's WebSocket if it would be refused: their refusal is visible."""
@@ -116,7 +135,7 @@ class Visitors:
             raise TooManyFiles
         self._arriving[session] += 1
         try:
-            async with self._arrivals.body(receive, self._max_file) as body, _place(self._processed):
+            async with self._arrivals.body(receive, self._max_file) as body, self._processed.place(address_of(scope)):
                 await self._app(scope, body.receive, send)
         finally:
             self._arriving[session] -= 1
@@ -147,13 +166,7 @@ class Visitors:
             self._when_left()
 
 
-@asynccontextmanager
-async def _place(places: asyncio.Semaphore) -> AsyncIterator[None]:
-    try:
-        await asyncio.wait_for(places.acquire(), MAX_WAIT_S)
-    except TimeoutError:
-        raise TooManyFiles from None
-    try:
-        yield
-    finally:
-        places.release()
+def _cost_of_reading(path: str) -> int:
+    if _SCRIPTS.search(path):
+        return 0
+    return next((cost for kind, cost in _COSTS if kind.search(path)), 1)

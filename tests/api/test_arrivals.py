@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from musicsim.api import Visitors, arrivals, visitors
+from musicsim.api import Visitors, arrivals, lines
 from musicsim.api.arrivals import Arrivals, Refused, TooManyFiles
 from musicsim.api.streams import Dialect
 from tests.waiting import PATIENCE_S, settled
@@ -127,7 +127,7 @@ def test_steady_slow_uplink_outlasts_grace_period(monkeypatch):
 
 def test_concurrent_files_are_limited_per_address_and_session(monkeypatch):
     monkeypatch.setattr(arrivals, "GRACE_S", PATIENCE_S)
-    monkeypatch.setattr(visitors, "MAX_WAIT_S", PATIENCE_S)
+    monkeypatch.setattr(lines, "MAX_WAIT_S", PATIENCE_S)
 
     async def attack() -> tuple[int, list[int], tuple[int, str]]:
         server = Server(held=lambda session: (2, 0) if session == "full" else (0, 0))
@@ -152,7 +152,7 @@ def test_concurrent_files_are_limited_per_address_and_session(monkeypatch):
 
 
 def test_long_wait_for_slot_returns_503(monkeypatch):
-    monkeypatch.setattr(visitors, "MAX_WAIT_S", 0.01)
+    monkeypatch.setattr(lines, "MAX_WAIT_S", 0.01)
 
     async def attack() -> tuple[int, str]:
         server = Server()

@@ -5,6 +5,8 @@ from functools import cache
 from types import GenericAlias, NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from musicsim.public import is_public
+
 
 class OptionError(ValueError):
     """Error for an invalid value of `option`; `shortfall` describes valid values."""
@@ -26,6 +28,7 @@ class Option:
     max: float | None = None
     above: float | None = None  # exclusive minimum
     max_asked: int | None = None  # limit for users; musicsim may exceed it, for example to regenerate a long playlist
+    max_of_visitors: float | None = None  # limit for visitors of a public demonstration
     choices: tuple[str, ...] = ()
     field: str = ""
     default: Any = None
@@ -53,7 +56,8 @@ class Option:
         """Smallest and largest number that users may enter; None means unlimited."""
         if self.n_values > 1:  # only `shortfall` checks ranges
             return None, None
-        return self.min, self.max if self.max_asked is None else self.max_asked
+        high = self.max if self.max_asked is None else self.max_asked
+        return self.min, self.max_of_visitors if is_public() and self.max_of_visitors is not None else high
 
     def shortfall(self, value: Any) -> str:
         """Return a phrase that describes valid values; empty if the value is valid."""

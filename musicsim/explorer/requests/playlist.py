@@ -15,10 +15,13 @@ DIRECTIONS = ("rising", "falling")
 class PlaylistRequest(Filters):
     """Filters for the songs of a playlist, and options for their order. All ids are song ids."""
 
-    length: int = option(12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500)
-    minutes: float | None = option(
-        None, "Length in minutes instead of songs, accurate to within two minutes.", label="Length", min=1, max=1440
+    length: int = option(
+        12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500, max_of_visitors=100
     )
+    minutes: float | None = option(
+        None, "Length in minutes instead of songs, accurate to within two minutes.", label="Length", min=1, max=1440,
+        max_of_visitors=300,
+    )  # fmt: skip
     dialect: str | None = option(
         None, "Kind of playlist to follow; `musicsim dialects` lists them.", label="What kind of playlist?"
     )

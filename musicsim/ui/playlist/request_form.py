@@ -16,7 +16,7 @@ from musicsim.ui.base.option_widgets import option_key
 from musicsim.ui.components.filter_widgets import RANGES, filter_values
 from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
 
-MAX_SONGS = options_of(PlaylistRequest)["length"].max_asked or 0
+MAX_SONGS, _MAX_MINUTES = (int(options_of(PlaylistRequest)[name].limits[1] or 0) for name in ("length", "minutes"))
 _MAX_REMEMBERED = 100
 _HOUR_S = 3600.0
 _MAX_PER_HOUR = 40  # if more songs fit into an hour, they are too short for a default length of one hour
@@ -93,9 +93,10 @@ def fit_form(snapshot: Snapshot) -> None:
         present = list(snapshot.present_ids(chosen_ids(name)))
         if present != chosen_ids(name):
             choose(name, present)
-    length = max(1, min(_LENGTH.get(), MAX_SONGS, snapshot.n_indexed))
-    if _LENGTH.get() != length:  # only if needed, because setting a value overwrites what the user is typing
-        _LENGTH.set(length)
+    for key, high in ((_LENGTH, min(MAX_SONGS, snapshot.n_indexed)), (KEYS["minutes"], _MAX_MINUTES)):
+        length = max(1, min(key.get(), high))
+        if key.get() != length:  # only if needed, because setting a value overwrites what the user is typing
+            key.set(length)
 
 
 def _has_hours(snapshot: Snapshot) -> bool:
