@@ -1,10 +1,10 @@
 """Slow computations in background threads that all sessions share."""
 
 import ctypes
+import secrets
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any
 
@@ -14,11 +14,16 @@ from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.disk.arrays import release_pages
 from musicsim.progress import Canceled, Progress
+from musicsim.rounds import Rounds
+from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 
 AT_ONCE_S = 0.5
 """Pages wait this long for a result before they show progress, to avoid flicker."""
-_MAX_TASKS = 60
+MAX_WAITING = 250
+"""Maximum number of waiting tasks at a desk; more than the pages that visitors can have open."""
+_MAX_DONE, _MAX_UNREAD = 60, 250  # results that are kept; the second limit is for those that a session has not seen yet
+_SESSION: Key[str] = Key("desk_session", lambda: secrets.token_hex(8), "name of the session at the desks")
 
 
 def release_memory() -> None:
@@ -29,60 +34,127 @@ def release_memory() -> None:
 
 
 class Task:
-    """A computation that is waiting, running or done."""
+    """A computation that is waiting, running or done; `session` asked first."""
 
-    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Progress], Any]) -> None:
+    def __init__(self, work: Callable[[Progress], Any], session: str) -> None:
         self.status: dict[str, Any] = {"message": "waiting", "done": 0, "total": 0}
+        self.future: Future[Any] = Future()
+        self.session = session
+        self.wanted_by: set[str] = set()  # sessions that have not seen the result yet
+        self._work: Callable[[Progress], Any] | None = work
         self._canceled = threading.Event()
-        self.future = pool.submit(work, self._report)
-        self.future.add_done_callback(lambda _: release_memory())  # so that pages get the result first
 
     def _report(self, message: str, done: int = 0, total: int = 0, /, **_: Any) -> None:
         if self._canceled.is_set():
             raise Canceled
         self.status = {"message": message, "done": done, "total": total}
 
+    def do(self) -> None:
+        """Compute the result, or note the error."""
+        work, self._work = self._work, None  # so that its data can be released
+        assert work is not None
+        try:
+            self.future.set_result(work(self._report))
+        except Canceled:
+            self.drop()
+        except BaseException as error:
+            self.future.set_exception(error)
+
     def cancel(self) -> None:
         """End the work at its next step."""
-        self.future.cancel()
         self._canceled.set()
+
+    def drop(self) -> None:
+        """End without a result."""
+        self.future.set_exception(MusicsimError("This was canceled. Try again."))
 
     def wait(self, seconds: float | None) -> bool:
         """Wait at most `seconds` (None: no limit), and return True if the task is done."""
-        try:
-            self.future.exception(timeout=seconds)
-        except NotYet:
-            return False
-        return True
+        return bool(wait([self.future], seconds).done)
 
 
 class Desk:
-    """A thread that computes results for all sessions, in the order requested."""
+    """A thread that computes results for all sessions, which take turns."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._tasks: dict[Hashable, Task] = {}
+        self._waiting: list[Task] = []
+        self._rounds = Rounds()
         self._lock = threading.Lock()
 
-    def ask(self, key: Hashable, work: Callable[[Progress], Any]) -> Task:
-        """Return the task for a key; start one if there is none."""
+    def ask(
+        self, key: Hashable, work: Callable[[Progress], Any], *, instead: Task | None = None, session: str | None = None
+    ) -> Task:
+        """Return the task for a key; start one if there is none.
+
+        `instead` is a task that this session no longer needs. It is dropped if it is still waiting and no other session
+        needs it. The default `session` is that of the page. Raises MusicsimError if too many tasks are waiting.
+        """
+        session = session or _SESSION.get()
         with self._lock:
-            if key not in self._tasks:
-                while len(self._tasks) >= _MAX_TASKS:
-                    self._tasks.pop(next(iter(self._tasks))).future.cancel()
-                self._tasks[key] = Task(self._pool, work)
-            return self._tasks[key]
+            task = self._tasks.get(key)
+            if instead is not None and instead is not task:
+                self._leave(instead, session)
+            if task is None:
+                if len(self._waiting) >= MAX_WAITING:
+                    raise MusicsimError("The app is busy with other requests. Try again in a moment.")
+                self._make_room()
+                task = self._tasks[key] = Task(work, session)
+                self._waiting.append(task)
+                self._pool.submit(self._do_next)
+            task.wanted_by.add(session)
+            return _read(task, session)
 
     def find(self, key: Hashable) -> Task | None:
         """Return the task for a key, or None."""
-        return self._tasks.get(key)
+        with self._lock:
+            task = self._tasks.get(key)
+            return None if task is None else _read(task, _SESSION.get())
 
     def cancel(self, key: Hashable) -> None:
         """Cancel and remove the task for a key, so that the next request starts a new one."""
         with self._lock:
-            task = self._tasks.pop(key, None)
-        if task is not None:
-            task.cancel()
+            task = self._tasks.get(key)
+            if task is not None:
+                self._remove(task)
+
+    def _do_next(self) -> None:
+        with self._lock:
+            if not self._waiting:  # the task of this turn was canceled
+                return
+            ranks = self._rounds.ranks([task.session for task in self._waiting])
+            task = self._waiting.pop(min(range(len(ranks)), key=ranks.__getitem__))
+            self._rounds.note(task.session)
+        task.do()
+        del task  # this thread must not keep the result
+        release_memory()  # after the page has the result
+
+    def _leave(self, task: Task, session: str) -> None:
+        task.wanted_by.discard(session)
+        if task in self._waiting and not task.wanted_by:
+            self._remove(task)
+
+    def _remove(self, task: Task) -> None:
+        self._tasks = {key: other for key, other in self._tasks.items() if other is not task}
+        task.cancel()
+        if task in self._waiting:
+            self._waiting.remove(task)
+            task.drop()
+
+    def _make_room(self) -> None:
+        """Remove the oldest results."""
+        done = [(key, task) for key, task in self._tasks.items() if task.future.done()]
+        unread = [key for key, task in done if task.wanted_by]
+        read = [key for key, task in done if not task.wanted_by]
+        for key in [*read[:-_MAX_DONE], *unread[:-_MAX_UNREAD]]:
+            del self._tasks[key]
+
+
+def _read(task: Task, session: str) -> Task:
+    if task.future.done():
+        task.wanted_by.discard(session)
+    return task
 
 
 @st.cache_resource(show_spinner=False)
@@ -98,7 +170,7 @@ def task_key(snapshot: Snapshot, topic: str) -> Hashable:
 
 def result_of(task: Task | None) -> Any:
     """Return the result of a task, or None if it failed or is not done."""
-    if task is None or not task.future.done() or task.future.cancelled() or task.future.exception() is not None:
+    if task is None or not task.future.done() or task.future.exception() is not None:
         return None
     return task.future.result()
 

@@ -41,7 +41,7 @@ def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[Queu
         return build_queue(snapshot, openers.walk(snapshot), request)
 
     asked = (seed.name, request.search, request.thumbs.votes, request.removed, LISTEN.get(), _pairs(LISTEN.get()))
-    task = desk("queues").ask((task_key(snapshot, "queue"), asked), work)
+    task = desk("queues").ask((task_key(snapshot, "queue"), asked), work, instead=_WAITING.get())
     is_done = task.wait(AT_ONCE_S)
     _WAITING.set(None if is_done else task)
     if is_done:
