@@ -24,7 +24,7 @@ from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundErr
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.rendering import render_fields, render_model, render_result, render_song, render_steps
 from musicsim.explorer.requests.options import Option, options_of
@@ -271,7 +271,7 @@ def playlist(
     `probability` and `without` are those of the song with and without its `edge`; `instead` is the id of the song that
     gains most without the edge.
     """
-    drawn = Walk(snapshot_under(open_library(library), model)).generate(request, request.seed, effects=True)
+    drawn = share_walk(snapshot_under(open_library(library), model)).generate(request, request.seed, effects=True)
     return render_steps(drawn.songs, drawn.steps_as_json())
 
 

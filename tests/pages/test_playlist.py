@@ -1,21 +1,17 @@
 """The Playlist page without a browser: the form, generating, undoing, saving, opening, exporting."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
 import streamlit as st
-from streamlit.logger import get_logger
 from streamlit.testing.v1 import AppTest
 
 from musicsim.explorer.playlists.reason_weights import is_stable, read_factors
 from musicsim.explorer.playlists.walk import Edge, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.hooks import sections_of
 from musicsim.library.db import schema
-from musicsim.ui.base import openers
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
@@ -588,12 +584,3 @@ def test_repeats_are_removed_and_undone(full):
     app = from_menu(opened(full, [first, second, first, third]), "Remove 2 repeats")
     assert ids_of(app) == [first, second]
     assert ids_of(press(app, "playlist_undo")) == [first, second, first, third]
-
-
-def test_walk_is_computed_in_threads_without_warnings(full, monkeypatch):
-    warned = []
-    logger = get_logger("streamlit.runtime.scriptrunner_utils.script_run_context")
-    monkeypatch.setattr(logger, "warning", lambda message, *values: warned.append(message))
-    with ThreadPoolExecutor(1) as pool:
-        assert isinstance(pool.submit(openers.walk, take_snapshot(full)).result(), Walk)
-    assert warned == []

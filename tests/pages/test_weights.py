@@ -13,10 +13,11 @@ from tests.waiting import PATIENCE_S
 
 
 def script() -> None:
-    from musicsim.ui.base.openers import snapshot, walk
+    from musicsim.explorer.playlists.shared_walk import share_walk
+    from musicsim.ui.base.openers import snapshot
     from musicsim.ui.playlist.weights_view import show_weights
 
-    show_weights(walk(snapshot()))
+    show_weights(share_walk(snapshot()))
 
 
 def open_view() -> AppTest:

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, ShuffleWalk, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -131,7 +132,7 @@ def _request(snapshot: Snapshot) -> PlaylistRequest:
 
 def _walk_of(contender: blind.Contender) -> Walk:
     snapshot = openers.snapshot(contender.model_id)
-    return ShuffleWalk(snapshot) if contender == blind.SHUFFLE else openers.walk(snapshot)
+    return ShuffleWalk(snapshot) if contender == blind.SHUFFLE else share_walk(snapshot)
 
 
 def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender], request: PlaylistRequest) -> None:

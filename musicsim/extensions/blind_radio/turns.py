@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from secrets import randbelow
 
 import numpy as np
 
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.playlists.queue import QueueItem
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.playlists.steering import find_allowed_rows
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.blind_radio.results import summarize
 from musicsim.extensions.blind_radio.store import RadioStore, Trial
-from musicsim.library import Library
 
 
 def next_songs(walker: Walk, request: PlaylistRequest, random_state: int | None) -> list[QueueItem] | None:
@@ -32,7 +31,7 @@ def next_songs(walker: Walk, request: PlaylistRequest, random_state: int | None)
         store.end(trial)
         return None
     try:
-        walks = [_walk(library, library.revision, model_id) for model_id in (trial.model_a, trial.model_b)]
+        walks = [share_walk(take_snapshot(library, model_id)) for model_id in (trial.model_a, trial.model_b)]
         for walk in walks:
             walk.snapshot.row_of(request.first)
     except MusicsimError:  # a model was deleted, or does not contain the song
@@ -77,9 +76,3 @@ def _propose(walk: Walk, request: PlaylistRequest, played: Sequence[int], queue:
     if len(songs) <= len(last):
         raise NotFoundError("no more songs match.")
     return songs[-1].id
-
-
-@lru_cache(maxsize=2)
-def _walk(library: Library, revision: int, model_id: str) -> Walk:
-    del revision  # part of the key
-    return Walk(take_snapshot(library, model_id))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.blind_reasons import question as blind
 from musicsim.library import Library
@@ -62,7 +63,7 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
 def _ask(snapshot: Snapshot) -> None:
     with show_errors(ValueError):
         request = replace(request_of(snapshot), length=_LENGTH, minutes=None, first=None, through=())
-        question = blind.draw_question(openers.walk(snapshot), request)
+        question = blind.draw_question(share_walk(snapshot), request)
         if question is None:
             st.info(
                 "No step has a true and a false reason of similar size. Loosen the request, or add more songs.",

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
+from musicsim.explorer.playlists.shared_walk import share_walk
+from musicsim.explorer.playlists.walk import GeneratedPlaylist
 from musicsim.explorer.requests.options import list_changes, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -112,7 +113,7 @@ def keep_filled(
                 f"{connection.name}: no song of this library was played there. Play some songs, then sync the server."
             )
         request = replace(request, like=tuple(song.id for song in seeds))
-    drawn = Walk(snapshot).generate(request, request.seed)
+    drawn = share_walk(snapshot).generate(request, request.seed)
     ids = [song.id for song in drawn.songs]
     return save_list(snapshot.library, connection, name, ids, comment_of(drawn, seeds), to_save)
 

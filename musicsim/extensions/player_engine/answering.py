@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import (
     Hit,
@@ -179,7 +179,7 @@ class Answering:
     def _walk_between(self, start: int, end: int, n: int, exclude: frozenset[int]) -> tuple[Song, ...]:
         # cut off the ends, because the walk may have replaced them with duplicates
         request = self._rules.path(start, end, min(max(n, 2), MAX_SONGS), exclude)
-        return _walk(self._library, self.snapshot.revision).generate(request, _SEED).songs[1:-1]
+        return share_walk(self.snapshot).generate(request, _SEED).songs[1:-1]
 
     def artists(self, seed: Seed, n: int) -> list[ArtistMatch]:
         """Return at most `n` similar artists with their entry points, nearest first."""
@@ -251,11 +251,6 @@ def _unknown_song() -> NotFoundError:
 def _snapshot(library: Library, revision: int) -> Snapshot:
     del revision  # used only as part of the cache key
     return take_snapshot(library)
-
-
-@lru_cache(maxsize=2)
-def _walk(library: Library, revision: int) -> Walk:
-    return Walk(_snapshot(library, revision))
 
 
 def length_of(snapshot: Snapshot, path: Sequence[Match]) -> float:

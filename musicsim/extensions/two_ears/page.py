@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.two_ears import questions
 from musicsim.extensions.two_ears.ears import TwoEars, list_ears
@@ -127,7 +128,7 @@ def _make_list(two: TwoEars) -> None:
         on_change=lambda ids: _FIRST.set(next(iter(ids), None)), placeholder="random each time", most=1,
     )  # fmt: skip
     if st.button("Make a playlist for both", icon=":material/group:", key="ears_make"):
-        made = generate_for_both(two, first, walk_of=openers.walk, random_state=secrets.randbits(32))
+        made = generate_for_both(two, first, walk_of=share_walk, random_state=secrets.randbits(32))
         _LIST.set((two.model_ids, made))
     key, both = _LIST.get() or (None, None)
     if both is None or key != two.model_ids:

@@ -12,7 +12,6 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from musicsim import codebook, playlist, search
 from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
-from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.map_columns import colours_offered
@@ -78,12 +77,6 @@ colors_of = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_S
 """Return the properties that can color the map, best first (cached)."""
 choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
 """Return the available filter values for the songs in a snapshot (cached)."""
-
-
-@st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)  # threads call it, too
-def walk(snapshot: Snapshot) -> Walk:
-    """Return the walk that generates playlists from a snapshot."""
-    return Walk(snapshot)
 
 
 @st.cache_resource(show_spinner=False)

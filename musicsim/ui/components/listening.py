@@ -16,7 +16,7 @@ from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.queue import QueueItem, continue_queue
-from musicsim.explorer.playlists.walk import Walk
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.library import Library, Song
@@ -178,7 +178,7 @@ def _radio(request: Request) -> Response:
         snapshot = snapshot_under(library, query.get("model"))
         excluded = frozenset(recent[: snapshot.n_indexed // 2])  # the latest songs come first
         asked = PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded)
-        items = continue_queue(Walk(snapshot), asked)
+        items = continue_queue(share_walk(snapshot), asked)
     except MusicsimError as error:
         status = 404 if isinstance(error, NotFoundError) else 409
         return JSONResponse({"error": "no song can follow this one."}, status)

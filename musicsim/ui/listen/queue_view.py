@@ -6,11 +6,11 @@ from functools import partial
 import streamlit as st
 
 from musicsim.explorer.playlists.queue import QueueItem, QueueRequest, build_queue
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.progress import Progress
-from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, Task, desk, task_key, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
@@ -38,7 +38,7 @@ def queue_of(snapshot: Snapshot, seed: Seed, request: QueueRequest) -> list[Queu
 
     def work(progress: Progress) -> list[QueueItem]:
         progress("looking for the songs that follow", 0, 0)
-        return build_queue(snapshot, openers.walk(snapshot), request)
+        return build_queue(snapshot, share_walk(snapshot), request)
 
     asked = (seed.name, request.search, request.thumbs.votes, request.removed, LISTEN.get(), _pairs(LISTEN.get()))
     task = desk("queues").ask((task_key(snapshot, "queue"), asked), work, instead=_WAITING.get())

@@ -9,6 +9,7 @@ playlist, only for the owner.
 
 import streamlit as st
 
+from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
@@ -101,7 +102,7 @@ def _walk(snapshot: Snapshot) -> Walk | None:
 
     def work(progress: Progress) -> Walk:
         progress("weighting the songs' common features", 0, 0)
-        return openers.walk(snapshot)
+        return share_walk(snapshot)
 
     task = desk("walks").ask(task_key(snapshot, "walk"), work)
     task.wait(AT_ONCE_S if snapshot.n_indexed > _MANY else None)
