@@ -10,13 +10,13 @@ declared sizes are checked before memory is allocated.
 """
 
 import importlib
+import os
 import re
-import subprocess
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
@@ -29,6 +29,8 @@ from musicsim.errors import LibraryError
 from musicsim.library.disk.archives import shorten_message
 from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.library.disk.npy_headers import read_header
+from musicsim.library.processes.pools import LocalPool
+from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
 
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
@@ -40,6 +42,8 @@ _MAX_RATIO = 100  # maximum ratio of memory to file size; numbers compress poorl
 _ALWAYS_READ = 2**26  # bytes of memory that any file can use, even a small one
 MAX_WIDE = 4_096
 _MAX_NAME = 4_096
+_TIMES_ITS_SIZE = 4  # memory of a table that is being read, as a multiple of its file size
+_LIMITS = Limits(seconds=600, memory_mb=1024)
 _BATCH = 4_096  # number of rows that are read from a Parquet file at a time
 _MAX_RUNS = 8  # maximum number of column ranges in a message
 
@@ -52,14 +56,17 @@ class EmbeddingFile:
     note: str = ""  # sentence about the columns that were used as names and numbers
 
 
-def read_embedding(path: Path) -> EmbeddingFile:
-    """Read a file of vectors; its extension selects the format. Invalid and repeated rows are left out and reported."""
+def read_embedding(path: Path, limits: Limits = _LIMITS) -> EmbeddingFile:
+    """Read a file of vectors; its extension selects the format. Invalid and repeated rows are left out and reported.
+
+    Tables are first read in a process with `limits`, and memory for a multiple of the file's size.
+    """
     read = {".npz": _read_npz, ".npy": _read_npy, ".parquet": _read_parquet}.get(path.suffix.lower())
     if read is None:
         raise LibraryError(f"{path.name}: vectors can only be read from {', '.join(ENDINGS)} files.")
     try:
         if read is _read_parquet:
-            _check_in_process(path)
+            _check_in_process(path, limits)
         names, vectors, note = read(path)
     except OSError as error:
         raise LibraryError(f"{path.name}: cannot be read ({shorten_message(error.strerror or error)}).") from error
@@ -116,13 +123,22 @@ def _check_ratio(n_bytes: int, path: Path) -> None:
         raise ValueError(f"it would unpack to {size}; if it contains vectors, save them as .npy")
 
 
-def _check_in_process(path: Path) -> None:
-    """Read a table in a separate process first; raise ValueError if the table is damaged and crashes pyarrow."""
-    code = f"import pathlib, sys, {__name__} as files; files._read_parquet(pathlib.Path(sys.argv[1]))"
-    package = Path(__file__).parents[3]  # the child imports musicsim from here if this is a checkout
-    command = [sys.executable, "-c", code, str(path.absolute())]
-    if subprocess.run(command, cwd=package, capture_output=True, check=False).returncode < 0:
+def _check_in_process(path: Path, limits: Limits) -> None:
+    """Read a table in a worker first; raise ValueError if it crashes pyarrow, or needs too much time or memory."""
+    limits = replace(limits, memory_mb=limits.memory_mb + (_TIMES_ITS_SIZE * path.stat().st_size >> 20))
+    with closing(LocalPool(1).outcomes(_try_parquet, [path.absolute()], limits=limits)) as items:
+        outcome = next(item[1] for item in items if item is not None)
+    if isinstance(outcome, WorkerDied):
         raise ValueError("it is damaged and crashes the program that reads it")
+    if isinstance(outcome, OverTimeError):
+        raise ValueError(f"it took more than {limits.seconds:g} s and was stopped")
+    if isinstance(outcome, MemoryError):
+        raise ValueError(f"it needs more than {limits.memory_mb:,} MB of memory; increase the setting file_memory_mb")
+
+
+def _try_parquet(path: Path) -> None:
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # pyarrow's own pool reserves 1 GB, whatever it needs
+    _read_parquet(path)
 
 
 def _read_parquet(path: Path) -> _Read:

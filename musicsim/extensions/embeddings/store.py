@@ -52,7 +52,7 @@ class EmbeddingStore:
 
     def keep(self, path: Path, label: str = "") -> AboutEmbedding:
         """Import a file of vectors atomically; a plain array needs one row per song."""
-        file = read_embedding(path)
+        file = read_embedding(path, self._library.file_limits)
         names: Sequence[int | str] | None = file.names
         vectors = file.vectors
         if names is None:

@@ -21,6 +21,8 @@ from musicsim.extensions.embeddings import store as embeddings
 from musicsim.extensions.embeddings.adding import describe_matches
 from musicsim.extensions.embeddings.files import read_embedding
 from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.library.processes.workers import Limits
+from tests.waiting import PATIENCE_S
 
 N, D = 12, 5
 
@@ -296,6 +298,23 @@ def test_decompression_bomb_is_rejected_before_allocation(tmp_path, kind):
     said, peak_kb = done.stdout.splitlines()
     assert said.startswith(path.name)
     assert int(peak_kb) < 600_000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a pipe with a name")
+def test_table_that_takes_too_long_is_stopped(tmp_path):
+    os.mkfifo(tmp_path / "own.parquet")  # nobody writes to it, so that opening it never ends
+    with pytest.raises(LibraryError, match=r"own\.parquet: .*it took more than 0\.5 s and was stopped"):
+        read_embedding(tmp_path / "own.parquet", Limits(seconds=0.5, memory_mb=1024))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
+def test_table_that_needs_too_much_memory_is_refused(tmp_path):
+    n = 1_500_000
+    columns = {f"x{i}": np.ones(n, dtype=np.float32) for i in range(10)}
+    parquet.write_table(pa.table({"id": np.arange(n), **columns}), tmp_path / "own.parquet")
+    with pytest.raises(LibraryError, match="increase the setting file_memory_mb"):
+        read_embedding(tmp_path / "own.parquet", Limits(PATIENCE_S, memory_mb=200))
 
 
 @pytest.mark.long
