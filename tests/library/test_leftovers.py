@@ -51,6 +51,8 @@ def test_partial_files_are_deleted_after_a_day(store):
         left(store.folder / "cache" / ".abc.01234567.ogg"),
         left(store.folder / "uploads" / ".mine-0123456789ab.musicsim"),
         left(store.folder / ".walk_sources-0123456789ab.npz"),
+        left(store.folder / "tag_backups" / ".writing-0123456789ab.json"),
+        left(store.folder / "tag_backups" / "2026-11-26-074512" / ".00000001-0123456789ab.undo"),
     ]
     with store.exclusive():
         assert not any(path.exists() for path in half)
@@ -64,6 +66,7 @@ def test_other_files_stay(store):
         left(store.folder / "tmpmusic_99" / "song.flac"),
         left(store.folder / ".notes"),
         left(store.folder / ".musicsimignore"),
+        left(store.folder / "tag_backups" / "2026-11-26-074512" / "00000001.undo"),
     ]
     (store.folder / "tmpempty_99").mkdir()
     with store.exclusive():

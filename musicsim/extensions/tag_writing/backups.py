@@ -75,7 +75,7 @@ class Run:
         return self.folder.name
 
     def files(self) -> list[Path]:
-        return sorted(self.folder.glob(f"*{_ENDING}"))
+        return sorted(self.folder.glob(f"[0-9]*{_ENDING}"))  # without partly written, hidden files
 
     def file(self, number: int) -> Path:
         return self.folder / f"{number:08d}{_ENDING}"
@@ -132,6 +132,9 @@ class Backups:
     def clean_up(self) -> Backup | None:
         """After a crash, delete temporary files, and return the backup of the file that may have changed."""
         self.check_file.unlink(missing_ok=True)
+        for folder in self.folder.glob("*/"):
+            with suppress(OSError):  # it contains backups
+                folder.rmdir()
         try:
             temporary, backup = (Path(os.fsdecode(bytes.fromhex(path))) for path in json.loads(self._note.read_text()))
         except FileNotFoundError:

@@ -86,6 +86,7 @@ def finish_last(library: Library, backups: Backups) -> None:
     digest = content_hash(backup.path)
     if digest in (backup.before, backup.after):
         enter_rewritten(library, backup.song_id, backup.path, digest)
+        library.frame_files.sweep(library.content_hashes())  # features that still have their earlier names
 
 
 def run_undo(library: Library, *, run: str, progress: JobProgress) -> None:

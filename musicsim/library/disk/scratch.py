@@ -111,8 +111,9 @@ def leftovers(library: Path) -> list[Path]:
 def _leftovers(library: Path) -> Iterator[Path]:
     if (library / ASIDE).is_dir():
         yield library / ASIDE
-    names = ("exports", "cache", "cache/covers", "uploads", "backups")
-    for folder in (library, *(library / "models").glob("*/"), *(library / name for name in names)):
+    names = ("exports", "cache", "cache/covers", "uploads", "backups", "tag_backups")
+    folders = [folder for name in ("models", "tag_backups") for folder in (library / name).glob("*/")]
+    for folder in (library, *folders, *(library / name for name in names)):
         for path in folder.glob(".*"):
             if _TEMPORARY.fullmatch(path.name) and path.is_file() and time.time() - path.stat().st_mtime > _MIN_AGE_S:
                 yield path

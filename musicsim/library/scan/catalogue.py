@@ -81,8 +81,8 @@ def enter_song(library: ScanTarget, path: Path, analysis: Analysis) -> bool:
 def enter_rewritten(library: ScanTarget, song_id: int, path: Path, digest: str) -> None:
     """Store the new bytes of a song's file whose sound is the same; the song keeps its id, features and data.
 
-    Nothing happens if the song was deleted in the meantime. If the process ends halfway, the next scan analyzes the
-    file again. If a different song has the same bytes, the song keeps its hash.
+    Nothing happens if the song was deleted in the meantime. If a different song has the same bytes, the song keeps its
+    hash. The features have both names until the new hash is stored, so that a crash never separates them.
     """
     s = schema.songs.c
     status = path.stat()
@@ -93,8 +93,9 @@ def enter_rewritten(library: ScanTarget, song_id: int, path: Path, digest: str) 
         _enter_file(connection, path, song_id, status.st_size, status.st_mtime_ns)
         if connection.scalar(sa.select(s.id).where(s.content_hash == digest)) is not None:
             return
+        library.frame_files.link(before, digest)
         connection.execute(schema.songs.update().where(s.id == song_id).values(content_hash=digest))
-    library.frame_files.rename(before, digest)
+    library.frame_files.drop(before)
 
 
 def _find_song(connection: sa.Connection, path: Path, analysis: Analysis) -> int | None:

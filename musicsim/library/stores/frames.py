@@ -3,6 +3,8 @@
 The file names of aspects (harmony and rhythm) contain their version, so one directory listing shows which are missing.
 """
 
+import os
+import shutil
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -80,12 +82,16 @@ class FrameStore:
         for path in self.files(content_hash):
             path.unlink(missing_ok=True)
 
-    def rename(self, before: str, after: str) -> None:
-        """Keep the frames and aspects of a song under the hash of its new bytes."""
+    def link(self, before: str, after: str) -> None:
+        """Store the frames and aspects of a song also under the hash of its new bytes."""
         for old, new in zip(self.files(before), self.files(after), strict=True):
             if old != new and old.exists():
-                new.parent.mkdir(parents=True, exist_ok=True)
-                old.replace(new)
+                with atomic_path(new) as temporary:
+                    temporary.unlink()
+                    try:
+                        os.link(old, temporary)
+                    except OSError:  # the disk does not support links
+                        shutil.copyfile(old, temporary)
 
     def sweep(self, wanted: Iterable[str]) -> None:
         for path in self.orphans(wanted):

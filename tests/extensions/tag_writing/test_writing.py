@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,14 +15,19 @@ import mutagen
 import pytest
 
 from musicsim.errors import NotFoundError, OwnerOnlyError
+from musicsim.explorer.health.doctor import examine
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.tag_writing.backups import Backups
 from musicsim.extensions.tag_writing.plan import preview
 from musicsim.extensions.tag_writing.request import Property, TagRequest
 from musicsim.extensions.tag_writing.undoing import undo_tags
 from musicsim.extensions.tag_writing.writing import write_tags
+from musicsim.library import Library
+from musicsim.progress import no_progress
+from tests.children import complaint
 from tests.command import run, run_to_end
 from tests.extensions.tag_writing.sounds import FORMATS, write_format
+from tests.interruptions import CRASHED, interrupt_each_change
 from tests.waiting import PATIENCE_S
 
 EVERYTHING = tuple(Property)
@@ -241,6 +247,52 @@ def kill_midway(verb, library: Path, rng) -> bool:
     process.send_signal(signal.SIGKILL)
     process.wait()
     return was_running
+
+
+def examined(library):
+    """Return the findings of `musicsim doctor`, except on jobs: a crash leaves one that did not finish."""
+    return [finding for finding in examine(library, no_progress) if finding.what != "jobs"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("verb", ["write", "undo"])
+def test_crash_before_each_change_is_healed_by_the_next_run(store, tmp_path, verb):
+    place, music = store.folder.parent, store.folder.parent / "music"
+    for n, ending in enumerate((".flac", ".mp3")):
+        write_format(music / f"{n}{ending}", seed=n, seconds=1.2)
+    store.add(music)
+    old, known = bytes_of(music), facts(store)
+    findings = examined(store)
+    if verb == "undo":
+        write_tags(store, ["replaygain"], TagRequest())
+    kept = shutil.copytree(place, tmp_path / "kept")
+    if verb == "write":
+        write_tags(store, ["replaygain"], TagRequest())
+    new = bytes_of(music)
+    assert not old.items() & new.items()
+    store.close()
+
+    def prepare():
+        shutil.rmtree(place)
+        shutil.copytree(kept, place)
+
+    arguments = ("tags", "write", "replaygain", "--yes") if verb == "write" else ("tags", "undo")
+    for crash in interrupt_each_change("crash", prepare, *arguments, library=store.folder, within=place):
+        assert crash.code == CRASHED, crash
+        for path, data in bytes_of(music).items():
+            assert data in (old.get(path), new.get(path)) or path.name.startswith(".musicsim-"), crash
+        again = crash.run_again()
+        is_undone = "there is nothing to undo" in again.said  # it crashed after its last change of the music
+        assert is_undone or complaint(again) == "", crash
+        assert bytes_of(music) == (new if verb == "write" else old), crash
+        with Library.open(store.folder) as library:
+            assert facts(library) == known, crash
+            assert examined(library) == findings, crash
+            assert library.add(music).n_unchanged == len(old), crash
+            while Backups(library.folder).runs():
+                assert undo_tags(library).problems == [], crash
+            assert facts(library) == known, crash
+        assert bytes_of(music) == old, crash
 
 
 # --- command line -----------------------------------------------------------------------------------------------------
