@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 import typer
+from PIL import Image
 from soundfile import write as write_sound
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
@@ -79,6 +80,34 @@ def strangers(tiny_library: Library, monkeypatch: pytest.MonkeyPatch) -> Library
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     return open_library()
+
+
+def test_visitors_get_only_files_in_the_folders_of_the_library(tiny_library, own_music, tmp_path, monkeypatch):
+    """A backup from somebody else can name any file."""
+    served, stolen, missing, *_ = tiny_library.songs()
+    private = tmp_path / "private"
+    private.mkdir()
+    Image.new("RGB", (40, 40)).save(private / "cover.png")
+    for song in (stolen, missing):
+        shutil.copyfile(song.path, private / f"{song.id}.flac")
+    with closing(sqlite3.connect(tiny_library.folder / "library.sqlite")) as database, database:
+        aim = f"{own_music}/../private/{stolen.id}.flac"
+        database.execute("UPDATE files SET path = ? WHERE song_id = ?", (aim, stolen.id))
+        database.execute("DELETE FROM files WHERE song_id = ?", (missing.id,))
+        last = str(private / f"{missing.id}.flac")
+        database.execute("UPDATE songs SET last_path = ? WHERE id = ?", (last, missing.id))
+    tiny_library.close()
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
+
+    def ask(part, *songs):
+        with TestClient(Starlette(routes=routes()), base_url="http://localhost") as client:
+            return [client.get(f"/songs/{song.id}/{part}") for song in songs]
+
+    assert [answer.status_code for answer in ask("audio", served, stolen, missing)] == [200, 200, 200]
+    assert ask("cover", stolen)[0].headers["content-type"] == "image/jpeg"
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    assert [answer.status_code for answer in ask("audio", served, stolen, missing)] == [200, 410, 410]
+    assert ask("cover", stolen)[0].headers["content-type"] == "image/svg+xml"
 
 
 # --- all requests of visitors --------------------------------------------------------------------

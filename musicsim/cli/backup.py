@@ -61,7 +61,7 @@ def restore(
     yes: YesOption = False,
 ) -> None:
     """The backup is checked before anything changes. This machine's settings do not change. If the backup contains
-    music at remote addresses, you are asked to confirm them.
+    music at remote addresses or in folders that are new to the library, you are asked to confirm them.
     """
     if small:
         if with_passwords:

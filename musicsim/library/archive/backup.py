@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,8 @@ _JOBS = "jobs"  # job logs are not backed up
 _PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
 _OF_MACHINE = "key = 'settings' OR key LIKE 'machine.%'"
+_OWN_TEXTS = f"SELECT key, value FROM meta WHERE ({_OF_MACHINE}) AND typeof(value) = 'text'"
+_OWN_ROOTS = "SELECT path FROM roots WHERE typeof(path) = 'text'"
 _PATHS = (("roots", "path"), ("files", "folder"), ("files", "path"), ("failures", "path"), ("songs", "last_path"))
 _MAX_LISTED = 10
 _BACKUP = ArchiveKind(
@@ -153,20 +155,26 @@ class Consent:
 
     private: tuple[str, ...]  # names of files with connections to servers and players
     addresses: tuple[str, ...]  # remote folders and files that scans and players would connect to
+    folders: tuple[str, ...]  # folders of this machine that the library did not contain yet
 
     @property
     def words(self) -> str:
         sentences = []
+        if self.folders:
+            some = _list_some(self.folders)
+            sentences.append(f"musicsim will scan and play files in folders that are new to this library: {some}.")
         if self.addresses:
-            some = ", ".join(self.addresses[:_MAX_LISTED])
-            more = len(self.addresses) - _MAX_LISTED
-            some += f" and {more:,} more" if more > 0 else ""
-            sentences.append(f"its music is at addresses that a scan connects to: {some}.")
+            sentences.append(f"its music is at addresses that a scan connects to: {_list_some(self.addresses)}.")
         if self.private:
             sentences.append(
                 f"it contains passwords and server connections that musicsim will use: {', '.join(self.private)}."
             )
         return " ".join(sentences)
+
+
+def _list_some(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_LISTED
+    return ", ".join(names[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def refuse(_: Consent) -> bool:
@@ -204,13 +212,14 @@ def restore_backup(
             names, created_at, n_songs = _unpack(source, ready, progress, private)
             secrets = tuple(name for name in private if name in names)
             restored = secrets if with_private else ()
-            consent = Consent(restored, tuple(_find_addresses(ready)))
-            if (consent.private or consent.addresses) and not accept(consent):
+            consent = Consent(restored, tuple(_find_addresses(ready)), tuple(_find_folders(ready, folder)))
+            if (consent.private or consent.addresses or consent.folders) and not accept(consent):
                 advice = "Nothing was changed. If you trust all of these, restore the backup again and confirm (--yes)."
                 raise LibraryError(f"{source.name}: {consent.words} {advice}")
             _prepare_database(folder)
             with _BACKUP.refusing(source.name):
-                _adapt_to_machine(ready, _read_own_texts(folder), with_tokens=with_private)
+                own = dict(_read_own(folder, _OWN_TEXTS))
+                _adapt_to_machine(ready, own, with_tokens=with_private)
             replace_parts(folder, ready, [*_PARTS, *restored])
         is_new = False
     except filelock.Timeout as error:
@@ -257,17 +266,16 @@ def _prepare_database(folder: Path) -> None:
         # a damaged database is replaced: no other process can have it open
 
 
-def _read_own_texts(folder: Path) -> dict[str, str]:
-    """Return a library's entries that belong to the machine; empty if the library is missing or damaged."""
+def _read_own(folder: Path, query: str) -> list[tuple[str, ...]]:
+    """Return rows of a library that is being replaced; none if the library is missing or damaged."""
     file = folder / LIBRARY_FILE
     if not file.exists():
-        return {}
+        return []
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:
-            query = f"SELECT key, value FROM meta WHERE ({_OF_MACHINE}) AND typeof(value) = 'text'"
-            return dict(database.execute(query))
+            return database.execute(query).fetchall()
     except (sqlite3.Error, UnicodeDecodeError):
-        return {}
+        return []
 
 
 def _adapt_to_machine(folder: Path, own: Mapping[str, str], *, with_tokens: bool) -> None:
@@ -294,3 +302,28 @@ def _find_addresses(folder: Path) -> list[str]:
                 if is_address(path) and not any(os.fspath(p) in addresses for p in (path, *path.parents)):
                     addresses[os.fspath(path)] = None
     return [strip_user(address) for address in addresses]
+
+
+def _find_folders(ready: Path, library: Path) -> list[str]:
+    """Return the local folders that a scan or a page would read, except those in `library` before the restore."""
+    known = {os.fspath(library), *(os.path.abspath(path_of(root)) for (root,) in _read_own(library, _OWN_ROOTS))}
+    found: dict[str, None] = {}
+    with closing(sqlite3.connect(ready / LIBRARY_FILE)) as database:
+        for table, column in _PATHS:
+            if column != "folder":  # only its files are read
+                for (stored,) in database.execute(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"):
+                    path = path_of(stored)
+                    # without ".."; musicsim stores no relative path, so that one is always listed
+                    text = os.path.abspath(path) if path.is_absolute() else os.fspath(path)
+                    if not is_address(path) and not any(_is_in(text, places) for places in (known, found)):
+                        found[text if table == "roots" else os.path.dirname(text)] = None
+    return sorted(found)
+
+
+def _is_in(path: str, folders: Collection[str]) -> bool:
+    """Return whether a path is one of the folders, or in one, in a time that does not depend on their number."""
+    while path not in folders:
+        path, inner = os.path.dirname(path), path
+        if path == inner:
+            return False
+    return True

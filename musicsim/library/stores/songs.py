@@ -1,12 +1,17 @@
 """Songs as objects."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from musicsim.library.db.columns import nobody, song_label
+from musicsim.library.stores.files import is_below
 from musicsim.library.tags.artists import artist_group, stand_in_name
+from musicsim.public import is_public
+
+_ELSEWHERE = ".elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class Song:
     content_hash: str
     feature_version: int
     typical_s: float  # start of the 30 seconds that are most like the whole song
-    path: Path  # one of its files, or the last known file of a missing song
+    path: Path  # one of its files, or the last known file of a missing song; see `make_song` for visitors
     folder: str
     is_missing: bool  # True if none of its files exists anymore
     # shared by songs of the same artist, for limits, spacing, colors and splits. If the artist is unknown, the folder
@@ -63,7 +68,10 @@ class Song:
 
 
 def make_song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song:
-    """Make a song from a row; `roots` are the music folders, and `library` is the library's folder."""
+    """Make a song from a row; `roots` are the music folders, and `library` is the library's folder.
+
+    Visitors get a path that does not exist if the file is elsewhere, because a backup can name any file.
+    """
     last = row.pop("last_path")
     is_missing = row["path"] is None
     if is_missing:
@@ -73,6 +81,8 @@ def make_song(row: dict[str, Any], roots: Sequence[Path], library: Path) -> Song
     folder = row["folder"]
     root = next((root for root in roots if folder != root and folder.is_relative_to(root)), folder.parent)
     row["folder"] = str(folder)
-    row["path"] = library / row["path"]  # paths of a snapshot file are relative to the library
+    path = row["path"] = library / row["path"]  # paths of a snapshot file are relative to the library
+    if is_public() and not any(is_below(Path(os.path.normpath(path)), place) for place in (*roots, library)):
+        row["path"] = library / _ELSEWHERE
     place = str(folder.relative_to(root))
     return Song(**row, is_missing=is_missing, group=group, stand_in=stand_in, place=place)

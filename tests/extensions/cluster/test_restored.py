@@ -48,7 +48,7 @@ def test_restored_cluster_is_never_contacted(tiny_library, tmp_path):
     with listening() as (port, connections):
         tiny_library.set_setting("cluster", f"tcp://127.0.0.1:{port}")
         back_up(tiny_library, tmp_path / "gift", no_progress)
-        run("restore", tmp_path / "gift", library=victim)
+        run("restore", tmp_path / "gift", "--yes", library=victim)
         run("scan", library=victim)
         run("add", music, "--shortest", "1", library=victim)
         with Library.open(victim, create=False) as library:
@@ -67,6 +67,6 @@ def test_restore_keeps_cluster_of_this_machine(tiny_library, tmp_path):
     with Library.open(tmp_path / "mine") as library:
         library.set_setting("cluster", "local:2")
     for name, cluster in (("new", ""), ("mine", "local:2")):
-        restore(tmp_path / "gift", tmp_path / name, no_progress)
+        restore(tmp_path / "gift", tmp_path / name, no_progress, accept=lambda _: True)
         with Library.open(tmp_path / name, create=False) as library:
             assert cluster_of(library) == cluster

@@ -205,7 +205,7 @@ def test_listen_page_plays_songs_by_sound(full, pair, tmp_path, monkeypatch):
 def test_backup_contains_pair(tiny_library, pair, tmp_path):
     add_text(tiny_library, *pair, hush)
     back_up(tiny_library, tmp_path / "copy.musicsim", hush)
-    restore(tmp_path / "copy.musicsim", tmp_path / "restored", hush)
+    restore(tmp_path / "copy.musicsim", tmp_path / "restored", hush, accept=lambda _: True)
     with Library.open(tmp_path / "restored") as restored:
         parts = [parse_words(take_snapshot(one), TEXT).parts for one in (tiny_library, restored)]
     assert [part.words for part in parts[1]] == [f"sounds like “{TEXT}”"]

@@ -47,7 +47,7 @@ def test_backup_contains_links_only_on_request(tiny_library, theirs, tmp_path):
 
 def test_restore_keeps_backup_links_only_on_request(tiny_library, theirs, tmp_path):
     back_up(tiny_library, tmp_path / "private", no_progress, with_passwords=True)
-    run("restore", tmp_path / "private", library=tmp_path / "mine")
+    run("restore", tmp_path / "private", "--yes", library=tmp_path / "mine")
     assert len(tokens(tmp_path / "mine")) == 2
     assert not tokens(tmp_path / "mine") & theirs
     run("restore", tmp_path / "private", "--with-passwords", "--yes", library=tmp_path / "mine")

@@ -20,7 +20,8 @@ import pytest
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer import job_process
-from musicsim.explorer.health.backups import back_up, backups_of, restore
+from musicsim.explorer.health import backups
+from musicsim.explorer.health.backups import back_up, backups_of
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -36,6 +37,11 @@ from tests.waiting import PATIENCE_S, until
 from tests.whole import faults
 
 SECRET = "swordfish"
+
+
+def restore(*arguments, accept=lambda _: True, **options):
+    """Restore a backup whose folders its owner confirms (test_restored.py)."""
+    return backups.restore(*arguments, accept=accept, **options)
 
 
 @pytest.fixture
@@ -508,7 +514,7 @@ def test_backup_job_reports_path(tiny_library, tmp_path):
 def test_backup_and_restore_commands(tiny_library, tmp_path):
     said = json.loads(run("backup", tmp_path / "b", "--json", library=tiny_library.folder)[0])
     assert (said["songs"], said["bytes"]) == (12, pytest.approx((tmp_path / "b").stat().st_size, abs=20_000))
-    run("restore", tmp_path / "b", library=tmp_path / "there")
+    run("restore", tmp_path / "b", "--yes", library=tmp_path / "there")
     assert len(json.loads(run("list", "--json", library=tmp_path / "there")[0])) == 12
     _, error = run("restore", tmp_path / "gone", library=tmp_path / "there", expect=1)
     assert error.strip().endswith("gone: no such file.")

@@ -12,7 +12,8 @@ import pytest
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
-from musicsim.explorer.health.backups import back_up, restore
+from musicsim.explorer.health import backups
+from musicsim.explorer.health.backups import back_up
 from musicsim.library import Library
 from musicsim.progress import no_progress
 from tests.archives import parts_of
@@ -20,6 +21,11 @@ from tests.command import run
 
 SECRET = "swordfish"
 EXAMPLE_ADDRESS = "https:/music.example/all"
+
+
+def restore(*arguments):
+    """Restore a backup whose folders its owner confirms, and nothing else."""
+    return backups.restore(*arguments, accept=lambda consent: not (consent.private or consent.addresses))
 
 
 @contextmanager
@@ -124,7 +130,8 @@ def test_restoring_passwords_requires_option_and_confirmation(tiny_library, priv
     Library.open(mine).close()
     (mine / "players.json").write_text("own")
 
-    _, said = run("restore", private_backup, library=mine)
+    with answering("y\n"):
+        _, said = run("restore", private_backup, library=mine)
     assert "left out: servers.json, players.json" in " ".join(said.split())
     assert not (mine / "servers.json").exists()
     assert (mine / "players.json").read_text() == "own"
@@ -192,7 +199,62 @@ def test_addresses_in_backup_require_confirmation(tiny_library, tmp_path, statem
     run("restore", tmp_path / "gift", "--yes", library=tmp_path / "new")
 
 
-def test_local_folders_need_no_confirmation(tiny_library, tmp_path):
+def test_local_folders_are_no_addresses(tiny_library, tmp_path):
     change(tiny_library.folder, "INSERT INTO roots (path, added_at) VALUES ('/music/a:/b', 1)")
     back_up(tiny_library, tmp_path / "b", no_progress)
     assert restore(tmp_path / "b", tmp_path / "there", no_progress).n_songs == 12
+
+
+# --- folders ----------------------------------------------------------------------------------------
+
+
+def test_new_library_confirms_its_folders(tiny_library, collection, tmp_path):
+    """As on a new machine: the only question is about the folders of the music."""
+    back_up(tiny_library, tmp_path / "own", no_progress)
+    with answering("n\n"):
+        _, said = run("restore", tmp_path / "own", library=tmp_path / "new", expect=1)
+    assert f"folders that are new to this library: {collection}. " in " ".join(said.split())
+    assert not (tmp_path / "new").exists()
+    with answering("y\n"):
+        run("restore", tmp_path / "own", library=tmp_path / "new")
+    with answering(""):
+        run("restore", tmp_path / "own", library=tmp_path / "new")  # it has these folders now
+
+
+@pytest.mark.parametrize(
+    ("statement", "folder"),
+    [
+        ("INSERT INTO roots (path, added_at) VALUES ('/home', 1)", "/home"),
+        ("UPDATE files SET path = '/home/me/private/a.flac' WHERE path = (SELECT min(path) FROM files)",
+         "/home/me/private"),
+        ("UPDATE files SET path = '{music}/../private/a.flac' WHERE path = (SELECT min(path) FROM files)",
+         "{parent}/private"),
+        ("UPDATE files SET path = '../private/a.flac' WHERE path = (SELECT min(path) FROM files)", "../private"),
+        ("UPDATE songs SET last_path = '/home/me/private/a.flac' WHERE id = 1", "/home/me/private"),
+        ("INSERT INTO failures VALUES ('/home/me/private/a.flac', '', 1, 1, 1, 'error', NULL)", "/home/me/private"),
+    ],
+)  # fmt: skip
+def test_folders_new_to_the_library_require_confirmation(tiny_library, collection, tmp_path, statement, folder):
+    back_up(tiny_library, tmp_path / "own", no_progress)
+    restore(tmp_path / "own", tmp_path / "mine", no_progress)
+    names = {"music": collection, "parent": collection.parent}
+    change(tiny_library.folder, statement.format(**names))
+    back_up(tiny_library, tmp_path / "gift", no_progress)
+    before = query(tmp_path / "mine", "SELECT * FROM files")
+    with answering(""):
+        _, said = run("restore", tmp_path / "gift", library=tmp_path / "mine", expect=1)
+    assert f"folders that are new to this library: {folder.format(**names)}. Nothing" in " ".join(said.split())
+    assert query(tmp_path / "mine", "SELECT * FROM files") == before
+    run("restore", tmp_path / "gift", "--yes", library=tmp_path / "mine")
+    assert query(tmp_path / "mine", "SELECT count(*) FROM songs") == [(12,)]
+
+
+def test_many_strange_folders_are_counted(tiny_library, tmp_path):
+    change(
+        tiny_library.folder,
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000) "
+        "INSERT INTO failures SELECT '/p/' || i || '/a.flac', '', 1, 1, 1, 'error', NULL FROM n",
+    )
+    back_up(tiny_library, tmp_path / "gift", no_progress)
+    with pytest.raises(LibraryError, match=r"and 29,991 more\."):
+        backups.restore(tmp_path / "gift", tmp_path / "new", no_progress)
