@@ -6,7 +6,7 @@ returns the songs of an extension's list with this name, or None.
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +23,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import FORMATS, find_ending, missing
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
 from musicsim.wording import count
 
 _MAX_NAMED = 20
@@ -65,6 +65,7 @@ class PlaylistSongs:
 
     songs: Sequence[Song]
     notes: Sequence[str] = ()
+    details: Mapping[str, Any] | None = field(default_factory=lambda: GENERATED)  # as in SavedPlaylist
 
 
 @take_request(PlaylistRequest)
@@ -85,7 +86,7 @@ def playlist(
         generated = Walk(snapshot_under(lib, model)).generate(request, seed, effects=as_json)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
-        notes += save_playlist(lib, save, generated.songs)
+        notes += save_playlist(lib, save, generated.songs, {"seed": seed})
     if export:
         notes += export_playlist(generated.songs, export, is_relative=relative)
     files = {"file": export, **{output.name: output.target for output in outputs}}
@@ -110,14 +111,16 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
             raise NotFoundError(f"{problem}, which has no playlists. Save one: musicsim playlist --save NAME.")
         known = ", ".join(f"“{p.name}” ({p.id})" for p in lists[:_MAX_NAMED])
         raise NotFoundError(f"{problem}. It has {count(len(lists), 'playlist')}, such as {known}.")
-    return PlaylistSongs(library.songs_in_order(chosen.song_ids))
+    return PlaylistSongs(library.songs_in_order(chosen.song_ids), details=chosen.details)
 
 
-def save_playlist(library: Library, name: str | None, songs: Sequence[Song]) -> list[str]:
-    """Save songs in the library if `name` is given; return a note about it."""
+def save_playlist(
+    library: Library, name: str | None, songs: Sequence[Song], details: Mapping[str, Any] | None
+) -> list[str]:
+    """Save songs in the library, with the details of their playlist, if `name` is given; return a note about it."""
     if not name:
         return []
-    library.add_playlists([(name, None, [song.id for song in songs])], source=OWN_PLAYLISTS)
+    library.add_playlists([(name, None, [song.id for song in songs], details)], source=OWN_PLAYLISTS)
     return [f"Saved as “{name}”."]
 
 

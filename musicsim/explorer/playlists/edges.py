@@ -49,8 +49,9 @@ FAMILIES: dict[str, tuple[str, float]] = {
 
 
 def _own_playlists(snapshot: Snapshot) -> dict[str, list[int]]:
-    """Return the rows of the songs in the user's own playlists, keyed by name, latest first."""
-    own = sorted(snapshot.library.playlists(source=OWN_PLAYLISTS), key=lambda saved: saved.created_at, reverse=True)
+    """Return the rows of the songs in the playlists that the user made, keyed by name, latest first."""
+    own = snapshot.library.saved_playlists.made_by_people(OWN_PLAYLISTS)
+    own.sort(key=lambda saved: saved.created_at, reverse=True)
     rows_by_name: dict[str, list[int]] = {}
     for saved in own[:_MAX_OWN]:
         rows = snapshot.rows_of(saved.song_ids)

@@ -17,7 +17,6 @@ from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
 from musicsim.explorer.playlists.song_labels import SEED, learn_sources, read_words, replace_company
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.progress import Progress
 
 STRENGTH = 200.0  # the default weights count as this many transitions, so that a few playlists cannot override them
@@ -45,13 +44,10 @@ class Lists:
         return Lists([self.rows[i] for i in places], [self.categories[i] for i in places])
 
 
-def collect_playlists(snapshot: Snapshot, *, generated: bool = True) -> Lists:
-    """Return playlists with at least two songs, without immediate repetitions and songs that lack a vector."""
+def collect_playlists(snapshot: Snapshot) -> Lists:
+    """Return people's playlists of at least two songs, without immediate repetitions and songs that lack a vector."""
     lists = Lists([], [])
-    for saved in snapshot.library.playlists():
-        # nobody chose to save the playlists that musicsim writes by itself
-        if saved.is_generated and not (generated and saved.source == OWN_PLAYLISTS):
-            continue
+    for saved in snapshot.library.saved_playlists.made_by_people():
         rows = snapshot.rows_of(saved.song_ids)
         rows = rows[rows >= 0]
         rows = rows[np.diff(rows, prepend=-1) != 0]

@@ -141,7 +141,7 @@ def movements(
         chosen = load_or_generate(lib, request, saved, model)
         ids, sentence = keep_together(snapshot_under(lib, model), [song.id for song in chosen.songs])
         songs = lib.songs_in_order(ids)
-        notes = [sentence, *chosen.notes, *save_playlist(lib, save, songs)]
+        notes = [sentence, *chosen.notes, *save_playlist(lib, save, songs, chosen.details)]
     if export:
         notes += export_playlist(songs, export, is_relative=relative)
     if as_json:

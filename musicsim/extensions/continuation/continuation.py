@@ -222,7 +222,7 @@ def split(lists: Lists, judged: Int64Array) -> tuple[Lists, Lists, Lists]:
 def lists_of(snapshot: Snapshot, kind: str) -> Lists:
     """Return the lists of one kind (see :data:`LISTS`) as song rows."""
     if kind == "playlists":
-        return collect_playlists(snapshot, generated=False).rows
+        return collect_playlists(snapshot).rows
     number, song_id = snapshot.library.listening.sittings().T
     rows = snapshot.rows_of(song_id)
     number, rows = number[rows >= 0], rows[rows >= 0]

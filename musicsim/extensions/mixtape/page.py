@@ -4,6 +4,7 @@ import tempfile
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -120,7 +121,7 @@ def _show_mix(mix: Mix) -> None:
         if draft is not None and ids != [i for i in draft.song_ids if i in ids]:
             st.button(
                 "Use this order in the playlist", icon=":material/swap_vert:", key="playlist_mix_order",
-                on_click=change, args=(draft.insert(0, ids),),
+                on_click=change, args=(replace(draft.insert(0, ids), is_edited=draft.is_edited),),
             )  # fmt: skip
         st.caption(f"{count(len(mix.songs), 'song')} in {clock(mix.duration_s)}.")
     for song, reason in mix.left_out:

@@ -24,6 +24,7 @@ from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.two_ears.ears import TwoEars
 from musicsim.extensions.two_ears.lists import generate_for_both
 from musicsim.extensions.two_ears.questions import describe, list_answers, summarize
+from musicsim.library.stores.playlists import GENERATED
 
 _N_SUREST = 100  # number of dividing triples in the JSON output
 
@@ -47,7 +48,7 @@ def compare_ears(
         two = TwoEars([snapshot_under(lib, name) for name in (model, friend)])
         results = summarize(two, list_answers(two, lib))
         both = generate_for_both(two, first, length, random_state=seed) if length else None
-        notes = [both.describe(two.people), *save_playlist(lib, save, both.songs)] if both else []
+        notes = [both.describe(two.people), *save_playlist(lib, save, both.songs, GENERATED)] if both else []
     songs = list(zip(both.songs, [None, *both.reasons], strict=True)) if both else []
     if as_json:
         emit({

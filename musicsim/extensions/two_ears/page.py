@@ -12,7 +12,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.two_ears import questions
 from musicsim.extensions.two_ears.ears import TwoEars, list_ears
 from musicsim.extensions.two_ears.lists import JointPlaylist, generate_for_both
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, show_errors
@@ -144,5 +144,5 @@ def _make_list(two: TwoEars) -> None:
 
 def _save(two: TwoEars, both: JointPlaylist) -> None:
     name = f"For {two.people[0]} and {two.people[1]}"
-    two.library.add_playlists([(name, None, [song.id for song in both.songs])], source=OWN_PLAYLISTS)
+    two.library.add_playlists([(name, None, [song.id for song in both.songs], GENERATED)], source=OWN_PLAYLISTS)
     st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")

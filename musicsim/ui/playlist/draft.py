@@ -25,6 +25,7 @@ class _Details(BaseModel):
     dialect: str | None = None
     notes: tuple[str, ...] = ()
     kept: list[int] = []
+    edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class PlaylistDraft:
     dialect: str | None = None  # name of the walk that computes probabilities
     saved_id: int | None = None  # id of the saved playlist with the same songs
     absent: tuple[int, ...] = ()  # ids of songs that were skipped because they are missing or cannot be compared
+    is_edited: bool = False  # True if a person made the list, or moved, added or removed songs in it
 
     @classmethod
     def from_drawn(cls, drawn: GeneratedPlaylist, request: PlaylistRequest, seed: int, kept: frozenset[int]) -> Self:
@@ -59,7 +61,7 @@ class PlaylistDraft:
         edges = {step[:2]: Edge(*step[2:]) for step in details.taken}
         draft = cls(
             playlist.song_ids, edges, frozenset(details.kept), details.notes, details.seed, dialect=details.dialect,
-            saved_id=playlist.id,
+            saved_id=playlist.id, is_edited=not playlist.is_generated,
         )  # fmt: skip
         return draft.skip_absent(snapshot)
 
@@ -69,6 +71,7 @@ class PlaylistDraft:
         return _Details(
             taken=[(*pair, edge.reason, edge.probability, edge.label) for pair, edge in steps],
             seed=self.seed, dialect=self.dialect, notes=self.notes, kept=[i for i in self.song_ids if i in self.kept],
+            edited=self.is_edited,
         ).model_dump(mode="json")  # fmt: skip
 
     def _replace_songs(self, ids: Sequence[int], **changes: Any) -> "PlaylistDraft":
@@ -87,13 +90,13 @@ class PlaylistDraft:
         """Move the song at `index` to position `to`."""
         ids = list(self.song_ids)
         ids.insert(to, ids.pop(index))
-        return self._replace_songs(ids)
+        return self._replace_songs(ids, is_edited=True)
 
     def insert(self, index: int, song_ids: Sequence[int]) -> "PlaylistDraft":
         """Insert songs before position `index`; songs already in the list move there."""
         new = list(dict.fromkeys(song_ids))
         before, after = ([i for i in part if i not in new] for part in (self.song_ids[:index], self.song_ids[index:]))
-        return replace(self, song_ids=(*before, *new, *after), saved_id=None)
+        return replace(self, song_ids=(*before, *new, *after), is_edited=True, saved_id=None)
 
     def drop_repeats(self, same: Sequence[int]) -> "PlaylistDraft":
         """Keep only the first song for each number in `same`, which contains one number per position."""
@@ -102,7 +105,7 @@ class PlaylistDraft:
 
     def drop(self, index: int) -> "PlaylistDraft":
         """Remove the song at `index`."""
-        return self._replace_songs([*self.song_ids[:index], *self.song_ids[index + 1 :]])
+        return self._replace_songs([*self.song_ids[:index], *self.song_ids[index + 1 :]], is_edited=True)
 
     def toggle_kept(self, song_id: int) -> "PlaylistDraft":
         """Toggle whether a song is kept in place."""
