@@ -33,15 +33,15 @@ USUAL = {"tempo_bin": 24, "classes": (EVEN + ONE) / 2, "level": -200.0, "slope":
 @pytest.mark.parametrize(
     ("differs", "words"),
     [
-        ({"tempo_bin": 36}, "fast"),
-        ({"tempo_bin": 12}, "slow"),
-        ({"slope": 20.0}, "bright"),  # less energy in low bands
-        ({"slope": 150.0}, "dark"),
-        ({"level": -100.0}, "loud"),
-        ({"level": -300.0}, "quiet"),
-        ({"classes": ONE}, "tonal"),
-        ({"classes": EVEN}, "atonal"),
-        ({"tempo_bin": 36, "level": -300.0}, "fast, quiet"),
+        ({"tempo_bin": 36}, "faster"),
+        ({"tempo_bin": 12}, "slower"),
+        ({"slope": 20.0}, "brighter"),  # less energy in low bands
+        ({"slope": 150.0}, "darker"),
+        ({"level": -100.0}, "louder"),
+        ({"level": -300.0}, "quieter"),
+        ({"classes": ONE}, "more tonal"),
+        ({"classes": EVEN}, "less tonal"),
+        ({"tempo_bin": 36, "level": -300.0}, "faster, quieter"),
         ({}, ""),
     ],
 )

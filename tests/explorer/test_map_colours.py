@@ -163,6 +163,14 @@ def test_regions_are_named_and_centered(clustered):
     assert made.entries[0].n_songs == 6
 
 
+def test_region_in_the_middle_of_a_scale_is_compared_with_the_library(tiny_library, clustered):
+    is_slow = dict(zip(clustered.row_ids.tolist(), clustered.clusters["2"] == 0, strict=True))
+    tiny_library.descriptors.save({i: Descriptors(tempo=110.0 if slow else 130.0) for i, slow in is_slow.items()})
+    now = take_snapshot(tiny_library)
+    now.__dict__["clusters"] = clustered.clusters
+    assert [region.name.split(", ")[-1] for region in regions_of(now)[0]] == ["slower", "faster"]
+
+
 def test_region_name_is_among_songs_of_its_genre(clustered):
     genres, rows = clustered.columns.genre, np.flatnonzero(clustered.clusters["2"] == 0)
     genres.codes[rows] = [0, 0, 0, 0, 1, 1]

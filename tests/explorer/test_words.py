@@ -123,7 +123,7 @@ def test_unknown_word_lists_known_words(filed):
 def test_part_shows_meaning_and_can_be_removed(heard):
     said = parse_words(heard, "very slow  Solo piano xyzzy 1960s and not minor")
     assert [part.words for part in said.parts] == [
-        "very slow (up to 78 beats/min)", "“Solo Piano”", "1960 to 1969", "not minor",
+        "very slow for this library (up to 78 beats/min)", "“Solo Piano”", "1960 to 1969", "not minor",
     ]  # fmt: skip
     assert said.unknown == ("xyzzy",)
     assert said.known == "very slow solo piano 1960s not minor"

@@ -1,6 +1,6 @@
 """The hypergraph of a library: the edges that its data allow, their default weights, and names of clusters.
 
-Clusters by sound have names like "fast, bright, such as Nora Vale".
+Clusters by sound have names like "faster, brighter, such as Nora Vale", which compare them with the library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from musicsim.library.stores.playlists import OWN_PLAYLISTS
 _MAX_OWN = 100
 _MIN_SHARE = 256  # an edge has at least 1/256 of the songs, as in section 7.7 of the thesis
 _MIN_IN_BOTH = 3
-_MEASURES = (("fast", "slow"), ("bright", "dark"), ("loud", "quiet"), ("tonal", "atonal"))
+_MEASURES = (("faster", "slower"), ("brighter", "darker"), ("louder", "quieter"), ("more tonal", "less tonal"))
 _TYPICAL = 0.75  # minimum difference of a cluster's mean, in standard deviations of the library's songs
 _MAX_WORDS = 2  # maximum number of words in a cluster's name
 # samples are small, because reading a song takes milliseconds

@@ -1,36 +1,31 @@
 """Short reasons why songs are similar, in words that a listener can check by ear.
 
 Reasons are properties that two songs share: first artist, genre and tags, then tempo, key and descriptors ("both
-dark"), then parts of the sound ("similar rhythm"). Descriptors and parts of the sound are sorted from rare to common.
+dark"), then parts of the sound ("similar rhythm"), the rarest first. The words for descriptors do not depend on the
+library (:mod:`musicsim.explorer.snapshot.heard`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-
-import numpy as np
 
 from musicsim._arrays import Float32Array
 from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.search.shared_labels import Tags, find_shared_labels
 from musicsim.explorer.search.similar_parts import rank_parts
+from musicsim.explorer.snapshot.heard import CONTRARY, words_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import find_bounds
 from musicsim.library import Song
 
 _N_REASONS = 2
 IN_COMMON = "in common: "  # a form that is grammatical with every genre and tag
 _SIMILAR = "similar "
 _TOLERANCE = 0.04  # maximum difference of two tempos that are stated as one, as a share of their mean
-_OUTER = 1 / 3  # share of the library that counts as dark; the same share counts as bright
 _MAX_SIMILAR = 0.1  # a part of the sound is "similar" if at most this share of the library's pairs of songs is nearer
 _MAX_ALIKE = 0.25  # the same for the nearest part of songs that have nothing else in common
 _OFTEN = 3  # minimum number of shared playlists for "often"
-_OPPOSITES = {word: other for pair in HEARD_WORDS.values() for word, other in (pair, pair[::-1])}
 _SAID_BY = {"similar tone color": ("both bright", "both dark"), "similar note starts": ("both lively",)}
 """Shared descriptors that already imply that a part of the sound is similar."""
 _SOFT = frozenset(("both quiet", "both calm"))  # the note starts of such songs are too weak for a comparison
-_SLOW, _FAST = 100.0, 130.0  # maximum tempo that is called slow, and minimum tempo that is called fast
 
 
 @dataclass(slots=True)
@@ -100,7 +95,7 @@ def _choose(facts: _Facts, shared: Collection[str] = ()) -> list[str]:
     """Choose two different facts, those in `shared` last; the second fact is about the sound if possible."""
     strong = sorted(facts.strong, key=shared.__contains__) or facts.weak
     others = [fact for fact in strong[1:] if strong[0] not in _SAID_BY.get(fact, ())]
-    sound = sorted((fact for fact in others if fact in facts.sound), key=lambda fact: not fact.startswith(_SIMILAR))
+    sound = [fact for fact in others if fact in facts.sound]
     return list(dict.fromkeys([*strong[:1], *sound, *others, *facts.also]))[:_N_REASONS]
 
 
@@ -109,7 +104,7 @@ def _join(facts: Sequence[str]) -> str:
     text = " · ".join(facts)
     if all(fact.startswith(IN_COMMON) for fact in facts):
         return text.replace(f" · {IN_COMMON}", ", ")
-    if all(fact.removeprefix("both ") in _OPPOSITES for fact in facts):
+    if all(fact.removeprefix("both ") in CONTRARY for fact in facts):
         return text.replace(" · both ", " and ")
     return text
 
@@ -128,7 +123,7 @@ def _find_facts(
     tags = snapshot.tags_of([song.id, *(other.id for other in others)])
     facts = [_Facts(_compare_labels(snapshot, tags, song, other, preferred)) for other in others]
     for each, other, shares in zip(facts, others, ranks, strict=True):
-        each.sound = _compare_descriptors(snapshot, song, other)
+        each.sound = _compare_descriptors(song, other)
         if not _SOFT.isdisjoint(each.strong):
             shares.pop("note starts", None)
         each.sound += _name_similar(shares)
@@ -139,27 +134,26 @@ def _find_facts(
 
 
 def _compare_labels(snapshot: Snapshot, tags: Tags, song: Song, other: Song, preferred: Collection[str]) -> list[str]:
-    """Return the artist, genre and tags that two songs share, without tags that contradict a descriptor."""
-    heard = _find_words(snapshot, song) | _find_words(snapshot, other)
-    labels = find_shared_labels(snapshot, tags, song, other, preferred)
-    fitting = [label for label in labels if _OPPOSITES.get(label) not in heard]
+    """Return the artist, genre and tags that two songs share, without contradictions to each other and descriptors."""
+    heard = words_of(song) | words_of(other)
+    fitting: list[str] = []
+    for label in find_shared_labels(snapshot, tags, song, other, preferred):
+        if CONTRARY.get(label, frozenset[str]()).isdisjoint(heard.union(fitting)):
+            fitting.append(label)
     artist = ["same artist"] if song.artist and song.artist == other.artist else []
-    return artist + [f"both {label}" if label in _OPPOSITES else f"{IN_COMMON}{label}" for label in fitting]
+    return artist + [f"both {label}" if label in CONTRARY else f"{IN_COMMON}{label}" for label in fitting]
 
 
-def _compare_descriptors(snapshot: Snapshot, song: Song, other: Song) -> list[str]:
-    """Return the descriptors that two songs share, sorted from rare to common."""
-    words = _find_words(snapshot, song) & _find_words(snapshot, other)
-    tempo = _find_shared_tempo(song, other)
-    facts: list[tuple[float, str]] = []
-    if tempo:
+def _compare_descriptors(song: Song, other: Song) -> list[str]:
+    """Return the descriptors that two songs share; fewest pairs of songs share a tempo, then a key."""
+    words = words_of(song) & words_of(other)
+    facts = []
+    if tempo := _find_shared_tempo(song, other):
         words -= {*HEARD_WORDS["tempo"]}  # less precise
-        near = np.abs(snapshot.columns.tempo - tempo) <= _TOLERANCE * tempo
-        facts.append((float(near.mean()), f"both around {tempo} beats/min"))
+        facts.append(f"both around {tempo} beats/min")
     if song.key and (song.key, song.mode) == (other.key, other.mode):
-        facts.append((_OUTER / 2, f"both in {song.key} {song.mode}"))
-    facts += [(_OUTER, f"both {word}") for word in words]
-    return [fact for _, fact in sorted(facts)]
+        facts.append(f"both in {song.key} {song.mode}")
+    return facts + [f"both {word}" for word in sorted(words)]
 
 
 def _find_shared_tempo(song: Song, other: Song) -> int | None:
@@ -168,26 +162,6 @@ def _find_shared_tempo(song: Song, other: Song) -> int | None:
         return None
     mean = (song.tempo + other.tempo) / 2
     return round(mean) if abs(song.tempo - other.tempo) <= _TOLERANCE * mean else None
-
-
-def _find_words(snapshot: Snapshot, song: Song) -> set[str]:
-    """Return the words for a song's descriptors in the lower or upper third of the library, such as "dark"."""
-    words = set()
-    for name, (low, high) in _find_bounds(snapshot).items():
-        value = getattr(song, name)
-        if value is not None and (value >= high or value <= low):
-            words.add(HEARD_WORDS[name][0 if value >= high else 1])
-    # dense, loud music has little energy, but is not calm
-    return words - {"calm"} if "loud" in words else words
-
-
-@lru_cache(maxsize=4)
-def _find_bounds(snapshot: Snapshot) -> dict[str, tuple[float, float]]:
-    """Return the values that bound the lower and the upper third of the songs, for each known descriptor."""
-    bounds = {name: found for name in HEARD_WORDS if (found := find_bounds(snapshot, name)) is not None}
-    if "tempo" in bounds:
-        bounds["tempo"] = min(bounds["tempo"][0], _SLOW), max(bounds["tempo"][1], _FAST)
-    return bounds
 
 
 def _name_similar(shares: Mapping[str, float]) -> list[str]:

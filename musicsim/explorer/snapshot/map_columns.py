@@ -23,7 +23,7 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, Uint8Array
 from musicsim.audio import HEARD
 from musicsim.errors import NotFoundError, StorageError
-from musicsim.explorer.requests.filters import HEARD_WORDS
+from musicsim.explorer.snapshot.heard import compare
 from musicsim.explorer.snapshot.map_view import Window
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
@@ -78,12 +78,13 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
     labels, starts = np.unique(clusters[order], return_index=True)
     genres = _main_genres(clusters, columns.genre)
     n_clusters = int(clusters.max(initial=-1)) + 1
-    differences = np.column_stack([_differences(clusters, n_clusters, getattr(columns, name)) for name in HEARD])
+    known = [_compare_means(clusters, n_clusters, getattr(columns, name)) for name in HEARD]
+    means, differences = (np.column_stack(part) for part in zip(*known, strict=True))
     regions = []
     for label, songs in zip(labels.tolist(), np.split(order, starts[1:]), strict=False):
         genre = genres.get(label)
         words = [] if genre is None else [columns.genre.names[genre]]
-        words = [*words, *_typical_words(differences[label])] if len(songs) >= _MIN_NAMED else []
+        words = [*words, *_typical_words(means[label], differences[label])] if len(songs) >= _MIN_NAMED else []
         # A region can have several groups of songs; its name is placed on the group with the genre in the name.
         named = songs if genre is None else songs[columns.genre.codes[songs] == genre]
         x, y = np.median(places[named], axis=0).tolist()
@@ -91,7 +92,7 @@ def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColum
     return regions
 
 
-def _typical_words(differences: Float64Array) -> list[str]:
+def _typical_words(means: Float64Array, differences: Float64Array) -> list[str]:
     """Return words for a region's largest differences, in the order of HEARD, without contradictions."""
     chosen: list[int] = []
     pace = 0.0
@@ -100,21 +101,21 @@ def _typical_words(differences: Float64Array) -> list[str]:
         if abs(differences[i]) >= _TYPICAL and len(chosen) < _MAX_WORDS and not is_contrary:
             chosen.append(i)
             pace += differences[i] if HEARD[i] in _PACE else 0.0
-    return [HEARD_WORDS[HEARD[i]][0 if differences[i] > 0 else 1] for i in sorted(chosen)]
+    return [compare(HEARD[i], float(means[i]), float(differences[i])) for i in sorted(chosen)]
 
 
-def _differences(clusters: Int64Array, n_clusters: int, values: Float32Array) -> Float64Array:
-    """Return each cluster's mean minus the overall mean, in standard deviations; 0 if unknown."""
+def _compare_means(clusters: Int64Array, n_clusters: int, values: Float32Array) -> tuple[Float64Array, Float64Array]:
+    """Return each cluster's mean, and its difference from the overall mean in standard deviations; 0 if unknown."""
     known = np.isfinite(values) & (clusters >= 0)
     if not known.any():
-        return np.zeros(n_clusters)
+        return np.zeros(n_clusters), np.zeros(n_clusters)
     labels, values = clusters[known], values[known].astype(np.float64)
     n_songs = np.bincount(labels, minlength=n_clusters)
     means = np.bincount(labels, values, n_clusters) / np.maximum(n_songs, 1)
     # if all songs are alike, the standard deviation is only rounding error
     if values.std() <= 1e-6 * abs(values.mean()):
-        return np.zeros(n_clusters)
-    return np.where(n_songs > 0, (means - values.mean()) / values.std(), 0.0)
+        return means, np.zeros(n_clusters)
+    return means, np.where(n_songs > 0, (means - values.mean()) / values.std(), 0.0)
 
 
 def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, int]:

@@ -116,7 +116,7 @@ def suggest_words(snapshot: Snapshot, n: int = 12) -> list[str]:
     return _reader(snapshot).suggest(n)
 
 
-def find_bounds(
+def _find_bounds(
     snapshot: Snapshot, name: str, shares: tuple[float, float] = (1 / 3, 2 / 3)
 ) -> tuple[float, float] | None:
     """Return two quantiles of a descriptor, by default the bounds of the outer thirds; None if no value is known."""
@@ -276,10 +276,10 @@ class _Reader:
     def _read_descriptor(self, word: str, is_very: bool) -> Part | None:
         name, side = _DESCRIPTORS[word]
         share = 1 / 6 if is_very else 1 / 3
-        bounds = find_bounds(self._snapshot, name, (0.0, share) if side else (1 - share, 1.0))
+        bounds = _find_bounds(self._snapshot, name, (0.0, share) if side else (1 - share, 1.0))
         if bounds is None:
             return None
-        meaning = f"{'very ' * is_very}{word}"
+        meaning = f"{'very ' * is_very}{word} for this library"
         if name in _UNITS:
             scale, unit = _UNITS[name]
             meaning += f" ({'up to' if side else 'from'} {bounds[side] / scale:.0f} {unit})"

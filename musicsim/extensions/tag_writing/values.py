@@ -4,15 +4,15 @@ from collections.abc import Collection
 from pathlib import Path
 
 from musicsim.explorer.requests.filters import HEARD_WORDS
+from musicsim.explorer.snapshot.heard import words_of
 from musicsim.explorer.snapshot.map_columns import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import find_bounds
 from musicsim.extensions.tag_writing.formats import Values, format_gain, parse_gain
 from musicsim.extensions.tag_writing.loudness import measure_loudness
 from musicsim.library import Song
 
 _REFERENCE = -18.0  # LUFS, ReplayGain 2.0
-_MOODS = ("brightness", "energy")  # the descriptors whose words describe a mood
+_MOODS = (*HEARD_WORDS["brightness"], *HEARD_WORDS["energy"])  # the words that describe a mood
 _TOLERANCE = 0.015  # dB; Opus stores steps of 1/256 dB
 MEASURED: Values = ()
 """Placeholder of a value that is measured while the file is written."""
@@ -24,10 +24,6 @@ class NewValues:
     def __init__(self, snapshot: Snapshot, properties: Collection[str]) -> None:
         self._properties = frozenset(properties)
         self._rows = {int(song_id): row for row, song_id in enumerate(snapshot.row_ids.tolist())}
-        self._columns = snapshot.columns
-        thirds = {name: find_bounds(snapshot, name) for name in _MOODS}
-        # songs that do not differ have no mood
-        self._thirds = {name: bounds for name, bounds in thirds.items() if bounds and bounds[0] < bounds[1]}
         coarsest = min(snapshot.clusters, key=int, default=None) if "region" in self._properties else None
         self._clusters = None if coarsest is None else snapshot.clusters[coarsest]
         self._regions = {} if coarsest is None else {region.cluster: region.name for region in regions_of(snapshot)[0]}
@@ -46,17 +42,9 @@ class NewValues:
             return values
         if self._clusters is not None and (name := self._regions.get(int(self._clusters[row]))):
             values["region"] = (name,)
-        if "mood" in self._properties and (moods := self._moods(row)):
-            values["mood"] = moods
+        if "mood" in self._properties and (moods := words_of(song).intersection(_MOODS)):
+            values["mood"] = tuple(sorted(moods, key=_MOODS.index))
         return values
-
-    def _moods(self, row: int) -> Values:
-        """Return a word for each descriptor in the highest or lowest third of the library, as in searches."""
-        words = []
-        for name, (low, high) in self._thirds.items():
-            value = float(getattr(self._columns, name)[row])
-            words += [HEARD_WORDS[name][0]] if value >= high else [HEARD_WORDS[name][1]] if value <= low else []
-        return tuple(words)
 
 
 def measure(path: Path) -> dict[str, Values]:

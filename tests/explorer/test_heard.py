@@ -1,0 +1,58 @@
+"""Words for descriptors: the same in every library, and never contradictory."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from musicsim.audio import Descriptors
+from musicsim.explorer.search.reasons import describe_pairs
+from musicsim.explorer.snapshot.heard import CONTRARY, words_of
+from musicsim.explorer.snapshot.snapshot import take_snapshot
+
+NOTHING = Descriptors(None, None, None, None, None, None)
+LOW = {"tempo": 50.0, "loudness": -60.0, "brightness": 100.0, "energy": 1.0}
+HIGH = {"tempo": 200.0, "loudness": 0.0, "brightness": 9000.0, "energy": 900.0}
+MIDDLE = {"tempo": 110.0, "loudness": -17.0, "brightness": 2000.0, "energy": 100.0}
+
+
+def reason_among(library, pair, others):
+    """Return the reason of two songs with the descriptors `pair`, among songs with the descriptors `others`."""
+    one, other, *rest = library.songs()
+    values = {song.id: replace(NOTHING, **pair) for song in (one, other)}
+    values[other.id] = replace(values[other.id], tempo=1.2 * pair["tempo"])  # not the same tempo
+    library.descriptors.save(values | {song.id: replace(NOTHING, **others) for song in rest})
+    snapshot = take_snapshot(library)
+    songs = snapshot.songs_by_id([one.id, other.id])
+    return describe_pairs(snapshot, songs[0], songs[1:])[0]
+
+
+@pytest.fixture
+def unlabelled(tiny_library):
+    with tiny_library.write() as connection:
+        connection.exec_driver_sql("UPDATE songs SET artist = NULL, genre = NULL, key = NULL, mode = NULL")
+    return tiny_library
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        (MIDDLE, ""),
+        (MIDDLE | {"loudness": -12.0}, "both loud"),
+        (MIDDLE | {"brightness": 1400.0, "energy": 75.0}, "both calm and dark"),
+        (MIDDLE | {"loudness": -23.0, "energy": 125.0}, "both quiet"),  # not "lively and quiet"
+        (MIDDLE | {"loudness": -12.0, "energy": 75.0}, "both loud"),
+    ],
+)
+def test_words_do_not_depend_on_other_songs(unlabelled, pair, words):
+    reasons = {reason_among(unlabelled, pair, others) for others in (LOW, MIDDLE, HIGH)}
+    found = {" · ".join(part for part in reason.split(" · ") if part.startswith("both")) for reason in reasons}
+    assert found == {words}
+
+
+def test_no_song_has_contradictory_words(unlabelled):
+    song = unlabelled.songs()[0]
+    for values in itertools.product(*zip(LOW.values(), MIDDLE.values(), HIGH.values(), strict=True)):
+        words = words_of(replace(song, **dict(zip(LOW, values, strict=True))))
+        assert all(CONTRARY[word].isdisjoint(words) for word in words)
+    assert not words_of(replace(song, **dict.fromkeys(LOW)))
