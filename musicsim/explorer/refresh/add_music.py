@@ -168,9 +168,9 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
         def report(message: str, done: int = 0, _total: int = 0, /, start: int = start, **facts: Any) -> None:
             progress(message, n_done + start + done, len(plans), **facts)
 
-        counts, part = AddReport(), missing[start:end]
-        planned = [folder / plan.relative_path for plan in part]
-        add_stream(library, _compose(part, folder), planned, counts, progress=report)
+        counts = AddReport()
+        planned = [folder / plan.relative_path for plan in missing[start:]]
+        add_stream(library, _compose(missing[start:end], folder), planned, counts, progress=report)
         if counts.cancelled or not bring_model_up(library, progress, n_done + end, len(plans)):
             return False
     progress("simulating two thousand listeners")

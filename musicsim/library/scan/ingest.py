@@ -286,7 +286,7 @@ def add_stream(
 ) -> None:
     """Analyze and add files, and count them in `report`; the iterable is advanced only when a worker is free.
 
-    `planned` lists all files, to estimate the time left.
+    `planned` lists these files and all that follow in further calls, to estimate the time left.
     """
     folder = library.frame_files.folder
     tasks = (Task(path, 1, folder, aspects=library.settings["aspects"]) for path in paths)

@@ -4,12 +4,14 @@ from unittest import mock
 
 import pytest
 
+from musicsim import demo
 from musicsim.explorer.refresh import add_music as building
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.library.scan import forecast
 from musicsim.progress import Canceled, no_progress
-from tests.progress import cancel_when
-from tests.sounds import write_collection
+from tests.progress import Steps, cancel_when
+from tests.sounds import write_collection, write_song
 
 
 @pytest.fixture
@@ -68,7 +70,34 @@ def test_demo_gets_same_early_maps_as_folder(store, monkeypatch):
     monkeypatch.setattr(building, "add_stream", add)
     with pytest.raises(Canceled):
         building.build_demo(store, progress=cancel_when(lambda message, *_: message.startswith("simulating")))
-    assert [len(call.args[2]) for call in add.call_args_list] == [12, 48, 60, 240]
+    assert [len(call.args[2]) for call in add.call_args_list] == [360, 348, 300, 240], "songs left before each map"
+
+
+def test_time_left_of_demo_is_for_all_its_songs(store, monkeypatch):
+    """Each song takes a second to compose; the first map is drawn after 12 of the 24 songs."""
+    clock = mock.Mock(**{"monotonic.return_value": 100.0})
+    monkeypatch.setattr(forecast, "time", clock)
+    plans = demo.plan_collection()[:24]
+    monkeypatch.setattr(demo, "plan_collection", lambda **_: plans)
+
+    def compose(part, folder):
+        for plan in part:
+            clock.monotonic.return_value += 1.0
+            yield write_song(folder / plan.relative_path, seed=len(plan.relative_path), seconds=1.0)
+
+    monkeypatch.setattr(building, "_compose", compose)
+    steps = Steps()
+
+    def progress(message, done=0, total=0, /, **facts):
+        steps(message, done, total, **facts)
+        if done == 12 and facts.get("seconds_left") is None:  # the first map
+            raise Canceled
+
+    building.build_demo(store, progress=progress)
+    left = {done: facts["seconds_left"] for _, done, _, facts in steps if facts.get("seconds_left") is not None}
+    assert len(left) > 6
+    # two songs may be composed that are not analyzed yet
+    assert all(0.9 * (24 - done) <= seconds <= (24 - done) * (done + 3) / done for done, seconds in left.items())
 
 
 def test_demo_library_is_recognized_while_it_is_composed(store, monkeypatch):
