@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 import uvicorn
 
-from musicsim.api.connections import PatientProtocol
+from musicsim.api.connections import FairProtocol, PatientProtocol
 from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.cli.console import LibraryOption
 from musicsim.errors import MusicsimError
@@ -56,7 +56,7 @@ def _make_server(*, public: bool) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             make_app(),
-            http=PatientProtocol,
+            http=FairProtocol if public else PatientProtocol,
             limit_concurrency=_MAX_CONNECTIONS if public else None,
             ws_max_size=_MAX_MESSAGE_OF_VISITORS if public else _MAX_MESSAGE,
             ws_per_message_deflate=False,  # on one machine, compressing takes more time than it saves
