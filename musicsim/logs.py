@@ -2,13 +2,15 @@
 
 A message's string arguments are private unless they are :class:`Public`. The file puts private strings in quotation
 marks (“ ”), so that :func:`redact_private` can remove them. In a public demonstration, nothing is written to the
-library's folder, and stderr shows no private strings. Strings passed to :func:`hide` are never written.
+library's folder, and stderr shows no private strings. Each error takes one line there. Each place in the code writes at
+most ten lines per minute, so that visitors cannot fill the log. Strings passed to :func:`hide` are never written.
 """
 
 import logging
 import os
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -25,6 +27,9 @@ FOLDER, FILE = "logs", "musicsim.log"
 MAX_BYTES, N_OLD = 1_000_000, 3  # size of the file in bytes, and number of older files to keep
 
 _OURS = "musicsim"
+_LINES_A_MINUTE, _MINUTE_S = 10, 60.0  # from each place in the code, in a public demonstration
+_N_FRAMES = 4  # functions that the line about an error names
+_UNWRITTEN = -1  # a level below those of all handlers
 _LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 LOCK_WITHIN_S = 2.0
 _PRIVATE = re.compile("“[^”]*”")
@@ -213,8 +218,15 @@ def _traceback(error: BaseException | None, show: _Show) -> str:
     return "\n".join(lines)
 
 
+def _summary(error: BaseException) -> str:
+    """Return the type of an error, and the last functions that it passed, on one line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    names = [f"{_relative_source(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames[-_N_FRAMES:]]
+    return " < ".join([f"{type(error).__name__}: {_redact(error)}", *reversed(names)])
+
+
 def _relative_source(file: str) -> str:
-    for folder in (_CHECKOUT + os.sep, "site-packages" + os.sep):
+    for folder in ("site-packages" + os.sep, _CHECKOUT + os.sep):  # an environment may be inside the checkout
         _, separator, inside = file.rpartition(folder)
         if separator:
             return inside
@@ -231,13 +243,35 @@ def _redact_secrets(value: Any) -> Any:
     return text
 
 
+_counts: dict[tuple[str, int], tuple[float, int]] = {}  # per place: start of the minute, and lines since then
+_counting = threading.Lock()
+
+
+def _limit(record: logging.LogRecord) -> str:
+    """Count a line; suppress it if its place wrote too many. Return a note if lines are left out."""
+    place = record.pathname, record.lineno
+    with _counting:
+        start, n_lines = _counts.get(place, (record.created, 0))
+        n_left_out = 0
+        if not start <= record.created < start + _MINUTE_S:
+            n_left_out = max(0, n_lines - _LINES_A_MINUTE)
+            start, n_lines = record.created, 0
+        _counts[place] = start, n_lines + 1
+    if n_lines >= _LINES_A_MINUTE:
+        record.levelno = _UNWRITTEN  # the factory of records cannot drop one
+    if n_lines == _LINES_A_MINUTE - 1:
+        return "; further lines of this kind are left out for a minute"
+    return f"; before, {n_left_out} lines of this kind were left out" if n_left_out else ""
+
+
 def _make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
     """Make a log record without secrets and, in a public demonstration, without private strings."""
     record = logging.LogRecord(*args, **kwargs)
     error = record.exc_info[1] if record.exc_info else None
     if is_public():
-        text = _message(record, _redact)
-        record.msg = _redact_secrets(text if error is None else f"{text}\n{_traceback(error, _redact)}")
+        text = " ".join(_message(record, _redact).split())
+        note = _limit(record)
+        record.msg = _redact_secrets(f"{text}{f' ({_summary(error)})' if error is not None else ''}{note}")
         record.args, record.exc_info = (), None
     elif known_secrets:
         if isinstance(record.args, Mapping):

@@ -50,14 +50,16 @@ class Server:
 
 
 @contextmanager
-def running(library: Path, *arguments: str, lines: int = 1, cwd=None, **environment: str) -> Iterator[Server]:
+def running(
+    library: Path, *arguments: str, lines: int = 1, cwd=None, stderr=subprocess.DEVNULL, **environment: str
+) -> Iterator[Server]:
     """Run ``musicsim app`` on a free port."""
     command = [sys.executable, "-m", "musicsim", "app", "--no-browser", "--library", str(library), *arguments]
     process = subprocess.Popen(
         [*command, "--port", str(22000 + os.getpid() % 9000)],
         env={name: value for name, value in os.environ.items() if name != "MUSICSIM_ALLOWED_HOSTS"} | environment,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         text=True,
         bufsize=1,
         cwd=cwd,

@@ -75,6 +75,34 @@ def test_public_process_logs_to_stderr_without_private_values(folder, monkeypatc
     assert [path.name for path in folder.iterdir()] == [LIBRARY_FILE], "a visitor must not cause a write"
 
 
+def test_visitors_cannot_fill_log(folder, monkeypatch, capsys):
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    monkeypatch.setattr(logs, "_counts", {})
+
+    def descend(n: int) -> None:
+        if n:
+            descend(n - 1)
+        raise ValueError("zebra")
+
+    def fill(n_lines: int) -> list[str]:
+        for _ in range(n_lines):
+            try:
+                descend(500)
+            except ValueError:
+                ours.exception("a page failed")
+        return capsys.readouterr().err.splitlines()
+
+    lines = fill(200)
+    assert len(lines) == 10
+    assert all(len(line) < 300 for line in lines)
+    assert re.fullmatch(r"a page failed \(ValueError: “…”( < tests/test_logs.py:\d+ descend){4}\)", lines[0])
+    assert lines[-1].endswith("further lines of this kind are left out for a minute")
+    ours.warning("from another place")
+    assert capsys.readouterr().err == "from another place\n"
+    monkeypatch.setattr(logs, "_MINUTE_S", 0.0)  # the minute is over
+    assert fill(1)[0].endswith("before, 190 lines of this kind were left out")
+
+
 @pytest.mark.parametrize(
     "shown", [SECRET, "xylophone%26kettle", SECRET.encode().hex()], ids=["plain", "in an address", "as Subsonic's hex"]
 )

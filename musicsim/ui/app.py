@@ -48,6 +48,7 @@ _VISITOR_OPTIONS = {
     "server.maxUploadSize": VISITORS_MB,
     "server.disconnectedSessionTTL": 30,  # seconds
     "client.showErrorDetails": "none",
+    "logger.enableRich": False,  # rich prints errors past the log, with their messages
     "runner.postScriptGC": False,  # with twenty sessions, it took longer than the script; Python still collects garbage
 }
 _MAX_FORM_BYTES = 1 << 20  # maximum size of the multipart request, excluding the uploaded file

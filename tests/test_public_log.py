@@ -1,0 +1,52 @@
+"""The log of a public demonstration: visitors cannot fill it."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from websockets.sync.client import ClientConnection
+
+from tests.test_app_server import Server, running
+from tests.test_attacks import HOSTILE, finished, rerun, stream
+
+N_DAMAGED = 15
+DAMAGED = ("[" * 5_000, '{"value": "zebra' * 300, "zebra" * 1_000)
+
+
+@pytest.fixture(scope="module")
+def logged(built_library, tmp_path_factory) -> Iterator[tuple[Server, Path]]:
+    """A public demonstration, and the file that contains its stderr."""
+    folder = tmp_path_factory.mktemp("logged")
+    shutil.copytree(built_library, folder / "library")
+    with (
+        (folder / "stderr").open("wb") as stderr,
+        running(folder / "library", "--public", lines=2, stderr=stderr) as app,
+    ):
+        yield app, folder / "stderr"
+
+
+def send_damaged(page: ClientConnection, widget: str, value: str) -> None:
+    message = BackMsg.FromString(rerun())
+    message.rerun_script.widget_states.widgets.add(id=widget).json_value = value
+    page.send(message.SerializeToString())
+    finished(page)
+
+
+def test_damaged_messages_write_few_short_lines(logged):
+    server, stderr = logged
+    before = stderr.stat().st_size
+    with stream(server, HOSTILE) as page:
+        page.send(rerun())
+        elements = [message.delta.new_element for message in finished(page)]
+        widgets = [element.bidi_component.id for element in elements if element.bidi_component.id]
+        assert widgets
+        for n in range(N_DAMAGED):
+            send_damaged(page, widgets[n % len(widgets)], DAMAGED[n % len(DAMAGED)])
+            assert stderr.stat().st_size > before, "the operator learns of it"
+    lines = stderr.read_text(errors="replace")[before:].splitlines()
+    assert len(lines) == 10
+    assert all("Error" in line and len(line) < 1_000 for line in lines)
+    assert "zebra" not in "".join(lines)
+    assert "left out" in lines[-1]
