@@ -27,6 +27,8 @@ FOLDER, FILE = "logs", "musicsim.log"
 MAX_BYTES, N_OLD = 1_000_000, 3  # size of the file in bytes, and number of older files to keep
 
 _OURS = "musicsim"
+_SERVER = "uvicorn"
+_SENTENCE = re.compile(r"(?:[A-Za-z .,'-]|%[sd])+\s*")  # a message without anything from a request
 _LINES_A_MINUTE, _MINUTE_S = 10, 60.0  # from each place in the code, in a public demonstration
 _N_FRAMES = 4  # functions that the line about an error names
 _UNWRITTEN = -1  # a level below those of all handlers
@@ -190,10 +192,17 @@ class _Value:
         return self._show(repr(self._value))
 
 
+def _is_template(record: logging.LogRecord) -> bool:
+    """Return whether a record's message contains private strings only as arguments."""
+    package = record.name.partition(".")[0]
+    if not isinstance(record.msg, str):
+        return False
+    return package == _OURS or (package == _SERVER and _SENTENCE.fullmatch(record.msg) is not None)
+
+
 def _message(record: logging.LogRecord, show: _Show) -> str:
-    """Return a record's message; `show` converts its private strings, or all of it if another package logged it."""
-    is_ours = record.name.partition(".")[0] == _OURS and isinstance(record.msg, str)
-    if not is_ours or isinstance(record.args, Mapping):
+    """Return a record's message; `show` converts its private strings, or all of it if it is not a template."""
+    if not _is_template(record) or isinstance(record.args, Mapping):
         return show(record.getMessage())
     values = tuple(
         value if value is None or isinstance(value, int | float | Public) else _Value(value, show)

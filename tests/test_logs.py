@@ -75,6 +75,25 @@ def test_public_process_logs_to_stderr_without_private_values(folder, monkeypatc
     assert [path.name for path in folder.iterdir()] == [LIBRARY_FILE], "a visitor must not cause a write"
 
 
+def test_operator_reads_messages_of_server_but_no_values(folder, monkeypatch, capsys):
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    logs.hide("kettle")
+    server = logging.getLogger("uvicorn.error")
+    for logger in (server, logging.getLogger("uvicorn")):  # a test that starts uvicorn leaves its settings behind
+        for name, value in {"handlers": [], "propagate": True, "level": logging.NOTSET, "disabled": False}.items():
+            monkeypatch.setattr(logger, name, value)
+    server.warning("Invalid HTTP request received.")
+    server.error("Exception in ASGI application\n", exc_info=ValueError("zebra"))
+    server.warning("Provided reload directories %s are invalid.", "zebra")
+    server.error('  File "/music/zebra.py", line 3')
+    server.warning("The kettle is invalid.")
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "Invalid HTTP request received.", "Exception in ASGI application (ValueError: “…”)",
+        "Provided reload directories “…” are invalid.", "“…”", "The … is invalid.",
+    ]  # fmt: skip
+
+
 def test_visitors_cannot_fill_log(folder, monkeypatch, capsys):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     monkeypatch.setattr(logs, "_counts", {})

@@ -1,6 +1,8 @@
-"""The log of a public demonstration: visitors cannot fill it."""
+"""The log of a public demonstration: its operator can read it, and visitors cannot fill it."""
 
+import re
 import shutil
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from websockets.sync.client import ClientConnection
 
 from tests.test_app_server import Server, running
 from tests.test_attacks import HOSTILE, finished, rerun, stream
+from tests.waiting import PATIENCE_S, until
 
 N_DAMAGED = 15
 DAMAGED = ("[" * 5_000, '{"value": "zebra' * 300, "zebra" * 1_000)
@@ -50,3 +53,12 @@ def test_damaged_messages_write_few_short_lines(logged):
     assert all("Error" in line and len(line) < 1_000 for line in lines)
     assert "zebra" not in "".join(lines)
     assert "left out" in lines[-1]
+
+
+def test_operator_reads_warnings_of_the_server(logged):
+    server, stderr = logged
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as client:
+        client.sendall(b"zebra\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 400")
+    until(lambda: re.search(r"^.*Invalid HTTP request received", stderr.read_text(errors="replace"), re.MULTILINE))
+    assert "zebra" not in stderr.read_text(errors="replace")
