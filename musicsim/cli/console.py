@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
@@ -134,20 +134,22 @@ def progress_bar(*, is_noted: bool = True) -> Iterator[Progress]:
 def _bar() -> Iterator[Progress]:
     columns = (
         BarColumn(bar_width=24),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[counted]}"),
         TextColumn("{task.fields[speed]}"),
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.description}"),
     )
     with Bar(*columns, console=errors, transient=True) as bar:
-        task = bar.add_task("", total=None, speed="", left="")
+        task = bar.add_task("", total=None, counted="", speed="", left="")
         _bars.append(bar)
 
         def progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
             speed, left = _pace(facts)
+            share = facts.get("share", done / total if total else 0.0)
             bar.update(
-                task, description=safe(message)[:50], completed=done, total=total or None, speed=speed, left=left
-            )
+                task, description=safe(message)[:50], completed=share, total=1.0 if share or total else None,
+                counted=f"{done:,} of {total:,}" if total else "", speed=speed, left=left,
+            )  # fmt: skip
 
         try:
             yield progress
@@ -162,7 +164,8 @@ def _lines() -> Iterator[Progress]:
 
     def progress(message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         counted = f"{done:,} of {total:,}" if total else ""
-        latest[0] = " · ".join(filter(None, (counted, *_pace(facts), printable(message))))
+        share = f"{facts['share']:.0%}" if "share" in facts else ""
+        latest[0] = " · ".join(filter(None, (counted, share, *_pace(facts), printable(message))))
 
     def repeat() -> None:
         while not has_ended.wait(LINE_EVERY_S):

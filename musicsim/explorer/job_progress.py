@@ -16,7 +16,7 @@ from musicsim.progress import Canceled, Progress, no_progress
 _log = logging.getLogger(__name__)
 WRITE_EVERY_S = 0.25
 WAITS = "Waiting for the current job. This one starts afterwards."
-_STORED_FACTS = ("failed", "songs_per_second", "seconds_left")
+_STORED_FACTS = ("failed", "songs_per_second", "seconds_left")  # and `share`
 
 
 class JobProgress:
@@ -32,12 +32,16 @@ class JobProgress:
     def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
         """Store progress; wait during a pause, and raise Canceled if the job was canceled.
 
+        The bar shows the fact `share`, which never falls; without it, the finished parts.
         Values that arrive too soon after the last write are stored by the next write. The first total is stored
         immediately, so that the pages show progress even for a short job.
         """
+        before = self.latest.get("share", 0.0)
+        counted = min(1.0, done / total) if total else before
+        facts["share"] = max(before, facts["share"]) if "share" in facts else counted
         self._show(message, done, total, **facts)
         has_first_total = bool(total) and not self.latest.get("total")
-        self.latest |= {"message": message, "done": done, "total": total}
+        self.latest |= {"message": message, "done": done, "total": total, "share": facts["share"]}
         self.latest |= {name: facts[name] for name in _STORED_FACTS if name in facts}
         if not has_first_total and time.monotonic() - self._written < WRITE_EVERY_S:
             return

@@ -187,6 +187,7 @@ OLD_TABLES = """
         (3, 20.000001, 'Ann', 'odd', 3, 1, 2, NULL, 0, 1, 0, 'native'),
         (7, 19, 'Bob', 'like', 1, 2, 3, 4, 3, 0, 1, ''), (8, 30, 'Ann', 'odd', 1, 2, 3, NULL, NULL, 0, NULL, '');
     INSERT INTO judgements VALUES (1, 2, 1, 5.2), (1, 4, -1, 5.1), (2, 1, 1, 4.9);
+    ALTER TABLE jobs DROP COLUMN share;
     UPDATE meta SET value = '10' WHERE key = 'schema_version';
 """
 
@@ -240,6 +241,21 @@ def test_library_of_version_10_keeps_all_judgments(old_library):
             assert facts_of(library.engine, pragma) == facts_of(fresh, pragma)
     with Library.open(old_library) as library:
         assert len(content(library)) == 5
+
+
+def test_library_of_version_11_keeps_jobs(tiny_library):
+    tiny_library.jobs.create("add", {"paths": ["/music"]})
+    tiny_library.close()
+    with closing(sqlite3.connect(tiny_library.folder / LIBRARY_FILE)) as database:
+        database.executescript(
+            "ALTER TABLE jobs DROP COLUMN share; UPDATE meta SET value = '11' WHERE key = 'schema_version';"
+        )
+    with Library.open(tiny_library.folder) as library:
+        (job,) = library.jobs.recent()
+        assert (job.arguments, job.share) == ({"paths": ["/music"]}, 0.0)
+        library.jobs.update(job.id, share=0.5)
+    with Library.open(tiny_library.folder) as library:
+        assert library.jobs.get(job.id).share == 0.5
 
 
 def test_read_only_library_of_version_10_is_unchanged(old_library, monkeypatch):

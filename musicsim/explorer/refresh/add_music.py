@@ -18,6 +18,7 @@ from musicsim.audio import Descriptors, describe
 from musicsim.errors import FeatureVersionError
 from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.refresh.stages import Stages, part_of
 from musicsim.library import AddReport, Library
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.importing import import_files
@@ -30,19 +31,13 @@ FIRST_MAP, SECOND_MAP = 12, 60  # numbers of songs
 _DEMO_WORKERS = 2
 _UPLOADS = "uploads"
 _MAX_LEFTOVER_BYTES = 2 << 30
+_DESCRIPTORS = 0.1  # share of an upgrade's bar
 _BATCH = 200  # songs per transaction that updates descriptors
 
 
-def bring_model_up(library: Library, progress: Progress, done: int = 0, total: int = 0) -> bool:
-    """Update the model if needed; `progress` keeps showing `done` of `total` files. Returns False if canceled."""
-    if library.is_refreshed:
-        return True
-
-    def report(message: str, n_done: int = 0, n_total: int = 0, /, **_: Any) -> None:
-        count = f" ({n_done} of {n_total})" if n_total else ""
-        progress(f"{message}{count}", done, total, seconds_left=None)
-
-    return refresh(library, progress=report)
+def bring_model_up(library: Library, progress: Progress) -> bool:
+    """Update the models if needed; returns False if canceled."""
+    return library.is_refreshed or refresh(library, progress=progress)
 
 
 def add_and_refresh(
@@ -77,11 +72,10 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
     scan.todo.sort(key=lambda task: task.path in outdated)
     n_new = sum(task.path not in outdated for task in scan.todo)
     library.files.add_roots(sources)
-    total = scan.report.n_unchanged + len(scan.todo)
-    for start, end in pairwise([0, *_maps(library, n_new), len(scan.todo)]):
-        if not scan.run(progress, n_files=end - start) or not bring_model_up(
-            library, progress, scan.report.n_unchanged + end, total
-        ):
+    ends = [*_maps(library, n_new), len(scan.todo)]
+    stages = Stages(progress, ends, n_songs=len(library), n_done=scan.report.n_unchanged)
+    for at, (start, end) in enumerate(pairwise([0, *ends])):
+        if not scan.run(stages.analyzing(at), n_files=end - start) or not bring_model_up(library, stages.updating(at)):
             scan.report.cancelled = True
             return scan.report
     scan.finish()
@@ -163,15 +157,20 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     known = {song.path for song in library.songs()}
     missing = [plan for plan in plans if folder / plan.relative_path not in known]
     n_done = len(plans) - len(missing)
-    for start, end in pairwise([0, *_maps(library, len(missing))]):
+    ends = _maps(library, len(missing))
+    stages = Stages(progress, ends, n_songs=n_done, n_done=n_done)
+    for at, (start, end) in enumerate(pairwise([0, *ends])):
+        show = stages.analyzing(at)
 
-        def report(message: str, done: int = 0, _total: int = 0, /, start: int = start, **facts: Any) -> None:
-            progress(message, n_done + start + done, len(plans), **facts)
+        def report(
+            message: str, done: int = 0, _total: int = 0, /, show: Progress = show, start: int = start, **facts: Any
+        ) -> None:
+            show(message, n_done + start + done, len(plans), **facts)
 
         counts = AddReport()
         planned = [folder / plan.relative_path for plan in missing[start:]]
         add_stream(library, _compose(missing[start:end], folder), planned, counts, progress=report)
-        if counts.cancelled or not bring_model_up(library, progress, n_done + end, len(plans)):
+        if counts.cancelled or not bring_model_up(library, stages.updating(at)):
             return False
     progress("simulating two thousand listeners")
     listening = library.folder / "listening"
@@ -184,7 +183,7 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
 def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
     """Update descriptors, re-analyze outdated songs, then refit; returns False and keeps the old model if canceled."""
     try:
-        _update_descriptors(library, progress)
+        _update_descriptors(library, part_of(progress, 0.0, _DESCRIPTORS))
     except Canceled:
         return False
     paths = [path for path, _ in library.files.find_outdated()]

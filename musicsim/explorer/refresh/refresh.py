@@ -16,6 +16,7 @@ from musicsim.explorer.refresh.fitting import fit_codewords, fit_native
 from musicsim.explorer.refresh.model_catalogue import damage, refit_model, stale_models
 from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames, update_clusters_and_map
+from musicsim.explorer.refresh.stages import count_steps
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
@@ -46,6 +47,7 @@ def refresh(library: Library, *, force: bool = False, progress: Progress = no_pr
     Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was requested
     and the frames of some songs are not stored.
     """
+    progress = count_steps(progress)
     with library.exclusive("updating models and the map"):
         if not len(library.table().ids):
             return True

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from musicsim.errors import MusicsimError, ServerError, StorageError
 from musicsim.explorer.refresh.add_music import bring_model_up
+from musicsim.explorer.refresh.stages import part_of
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, place_of
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
@@ -25,6 +27,7 @@ from musicsim.progress import Canceled, Progress
 _log = logging.getLogger(__name__)
 _MAX_FAILED = 20  # number of consecutive failures after which the server is assumed to be down
 _LENGTH_S, _LENGTH_SHARE = 5.0, 0.05
+_PARTS = (0.0, 0.1, 0.8, 1.0)  # shares of the bar after the sync, the songs and the models
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 
 
@@ -150,12 +153,13 @@ def sync_and_fetch(
     library: Library, connection: Connection, *, everything: bool = False, fetch: bool = False, progress: Progress
 ) -> tuple[SyncReport, FetchReport | None]:
     """Sync a server; with `fetch`, also analyze the songs that are not in the library, and update the model."""
-    report = sync(library, connection, progress, everything=everything)
+    parts = [part_of(progress, *bounds) for bounds in pairwise(_PARTS if fetch else (0.0, 1.0))]
+    report = sync(library, connection, parts[0], everything=everything)
     if not fetch or not report.n_unmatched:
         return report, None
-    fetched = fetch_missing(library, connection, progress)
+    fetched = fetch_missing(library, connection, parts[1])
     if fetched.n_added and not fetched.is_cancelled:
-        fetched.is_cancelled = not bring_model_up(library, progress)
+        fetched.is_cancelled = not bring_model_up(library, parts[2])
     return report, fetched
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import filelock
 
@@ -266,7 +267,7 @@ def _prepare_database(folder: Path) -> None:
         # a damaged database is replaced: no other process can have it open
 
 
-def _read_own(folder: Path, query: str) -> list[tuple[str, ...]]:
+def _read_own(folder: Path, query: str) -> list[Any]:
     """Return rows of a library that is being replaced; none if the library is missing or damaged."""
     file = folder / LIBRARY_FILE
     if not file.exists():

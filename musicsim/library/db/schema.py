@@ -243,6 +243,7 @@ jobs = _table(
     *_columns(sa.Boolean, "pause_requested", "finish_requested", nullable=False, default=False, server_default="0"),
     sa.Column("pid", sa.Integer),
     *_columns(sa.Float, "created_at", "updated_at", nullable=False),
+    sa.Column("share", sa.Float, nullable=False, default=0.0, server_default="0"),
 )
 
 feedback = _people_table(

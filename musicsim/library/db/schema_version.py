@@ -14,7 +14,7 @@ from musicsim.library.db import schema
 # previous version within its transaction. Write out its SQL statements, because later versions may change `schema.py`,
 # and store the new number in the table `meta`. Raise an error for a read-only library. Add a test that starts with the
 # old tables.
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 
 _JUDGMENTS = """
 CREATE TABLE judgments (
@@ -61,7 +61,10 @@ def create_tables(connection: sa.Connection) -> None:
 
 
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
-    """Create the tables in an empty database, or convert tables of version 10. Also create tables of new extensions."""
+    """Create the tables in an empty database, or convert tables of version 10 or 11.
+
+    Also create tables of new extensions.
+    """
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
         create_tables(connection)
@@ -80,14 +83,17 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
             f"{place}: this library was written by a newer version of musicsim (schema {version}; this version "
             f"supports {SCHEMA_VERSION}). Update musicsim, or choose another library."
         )
-    if int(version) == 10:
+    if int(version) in (10, 11):
         if read_only:
             raise LibraryError(
-                f"{place}: this library was written by an older version of musicsim (schema 10) and must be converted, "
-                "but it is read-only. Open it once with write permission, or copy it to a folder that you can write to."
+                f"{place}: this library was written by an older version of musicsim (schema {version}) and must be "
+                "converted, but it is read-only. Open it once with write permission, or copy it to a folder that you "
+                "can write to."
             )
-        _join_judgments(connection.exec_driver_sql)
-        connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="11"))
+        if int(version) == 10:
+            _join_judgments(connection.exec_driver_sql)
+        connection.exec_driver_sql("ALTER TABLE jobs ADD COLUMN share FLOAT DEFAULT '0' NOT NULL")
+        connection.execute(schema.meta.update().where(schema.meta.c.key == "schema_version").values(value="12"))
     elif int(version) < SCHEMA_VERSION:
         raise LibraryError(
             f"{place}: this library was created by a version of musicsim before 1.0 and cannot be opened (schema "

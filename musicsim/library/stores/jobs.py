@@ -36,14 +36,11 @@ class Job:
     updated_at: float
     pause_requested: bool = False
     finish_requested: bool = False
+    share: float = 0.0  # of the work that is done, from 0 to 1; analyzing the files is only part of it
 
     @property
     def is_active(self) -> bool:
         return self.state in ACTIVE_STATES
-
-    @property
-    def share(self) -> float:
-        return min(1.0, self.done / self.total) if self.total else 0.0
 
 
 class JobStore(Tables):

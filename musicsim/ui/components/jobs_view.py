@@ -82,7 +82,9 @@ def library_line(library: Library, *, has_actions: bool) -> None:
             st.caption("No model yet")
         if job is not None:
             state = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
-            st.progress(job.share, text=" · ".join([_title(job) + state, *_counted(job)]))
+            is_counting = job.done < job.total or not job.message
+            now = _counted(job) if is_counting else [plain(job.message)]
+            st.progress(job.share, text=" · ".join([_title(job) + state, *now]))
             if n_waiting:
                 st.caption(f"{count(n_waiting, 'job')} waiting")
 

@@ -1,10 +1,12 @@
 """Tests of filling a library: the map grows with it, and the counts are of the whole library."""
 
+import os
 from unittest import mock
 
 import pytest
 
 from musicsim import demo
+from musicsim.explorer import job_progress
 from musicsim.explorer.refresh import add_music as building
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -105,3 +107,28 @@ def test_demo_library_is_recognized_while_it_is_composed(store, monkeypatch):
     with pytest.raises(Canceled):
         building.build_demo(store, progress=no_progress)
     assert store.files.roots() == [building.demo_folder(store)]
+
+
+def test_bar_is_full_only_when_models_and_map_are_done(store, tmp_path, reports, monkeypatch):
+    folder = write_collection(tmp_path / "music", n_songs=4, seconds=1)
+    stored = []
+    update = store.jobs.update
+
+    def note(job_id, **values):
+        update(job_id, **values)
+        stored.append(store.jobs.get(job_id))
+
+    monkeypatch.setattr(store.jobs, "update", note)
+    monkeypatch.setattr(job_progress, "WRITE_EVERY_S", 0.0)
+    with job_progress.track(store, store.jobs.create("add", {}, pid=os.getpid())) as progress:
+        assert not add_and_refresh(store, [folder], progress=progress).cancelled
+    steps = [job for job in stored if job.state == "running"]
+    shares = [job.share for job in steps]
+    assert shares == sorted(shares)
+    assert shares[-1] < 1
+    analyzed = next(job for job in steps if job.done == job.total == 12)
+    assert analyzed.share < 0.7, "the models and the map of all songs are still missing"
+    drawing = [job for job in steps if job.message == "drawing the map" and job.done == 12]
+    assert drawing
+    assert all(job.songs_per_second is None for job in drawing), "no files are analyzed now"
+    assert len({job.share for job in steps if job.done == 12}) > 5, "the bar moves with every step"
