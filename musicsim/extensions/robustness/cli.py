@@ -8,8 +8,9 @@ import typer
 
 from musicsim.cli.console import emit, open_library, progress_bar, show
 from musicsim.cli.options import add_options
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.robustness.measuring import COLUMNS, measure_robustness
+from musicsim.progress import add_prefix
 
 _HELP = "Measure how results change if the query is compressed, noisy, shifted, stretched or cut, with this many songs."
 
@@ -27,9 +28,14 @@ def evaluate_options(
     if any(values.get(name) for name in ("by", "split", "search", "lists", "against", "contribute")):
         raise typer.BadParameter("can be combined only with --model and --json.", param_hint="--robustness")
     with open_library(values["library"]) as library, progress_bar() as progress:
-        snapshot = snapshot_under(library, values["model"])
-        result = measure_robustness(snapshot, robustness, progress=progress)
+        models = library.models
+        records = [models.find(name) for name in values["model"]] if values["model"] else [models.get()]
+        results = {}
+        for record in records:
+            shown = add_prefix(progress, f"{record.name}: ")
+            results[record.name] = measure_robustness(take_snapshot(library, record.id), robustness, progress=shown)
     if values["as_json"]:
-        emit(asdict(result))
+        emit({"models": [{"model": name} | asdict(result) for name, result in results.items()]})
         return
-    show(COLUMNS, (one.cells for one in result.results), caption=result.describe())
+    for name, result in results.items():
+        show(COLUMNS, (one.cells for one in result.results), title=name, caption=result.describe())

@@ -7,8 +7,17 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.survey.rates import estimate_rate
+from musicsim.extensions.robustness import cli
 from musicsim.extensions.robustness.changes import CHANGES, RATE, UNCHANGED, add_noise, analyse_changes, cut_middle
-from musicsim.extensions.robustness.measuring import Found, measure_robustness, search_changed, share_kept
+from musicsim.extensions.robustness.measuring import (
+    ChangeResult,
+    Found,
+    Robustness,
+    measure_robustness,
+    search_changed,
+    share_kept,
+)
 from musicsim.progress import Canceled
 from tests.command import run
 from tests.progress import cancel_when
@@ -78,10 +87,30 @@ def test_measurement_can_be_canceled(tiny_library):
 @pytest.mark.long
 def test_command_prints_each_change(tiny_library):
     out, _ = run("evaluate", "--robustness", 2, "--json", library=tiny_library.folder)
-    assert {one["change"] for one in json.loads(out)["results"]} > set(CHANGES)
+    (measured,) = json.loads(out)["models"]
+    assert {one["change"] for one in measured["results"]} > set(CHANGES)
     out, _ = run("evaluate", "--robustness", 2, library=tiny_library.folder)
     assert "mp3 64 kbit/s" in out
     assert "2 songs, with 95% intervals" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("names", [[], ["Codewords"], ["Sound", "Codewords"]])
+def test_command_measures_each_model(tiny_library, monkeypatch, names):
+    def measure(snapshot, n, *, progress):
+        return Robustness((ChangeResult("noise", estimate_rate(0.5, n), 0.4, 0.3, 0.5),), 0)
+
+    monkeypatch.setattr(cli, "measure_robustness", measure)
+    asked = ("evaluate", "--robustness", 2, *(part for name in names for part in ("--model", name)))
+    out, _ = run(*asked, "--json", library=tiny_library.folder)
+    assert [one["model"] for one in json.loads(out)["models"]] == (names or ["Sound"])
+    out, _ = run(*asked, library=tiny_library.folder)
+    assert all(name in out for name in names)
+    assert out.count("2 songs, with 95% intervals") == max(1, len(names))
+
+
+def test_unknown_model_is_named(tiny_library):
+    _, err = run("evaluate", "--robustness", 2, "--model", "none", library=tiny_library.folder, expect=1)
+    assert "does not have a model 'none'" in err
 
 
 @pytest.mark.parametrize("other", [("--against", "Sound"), ("--split", "test"), ("--search",), ("--by", "genre")])
