@@ -3,7 +3,8 @@
 A message's string arguments are private unless they are :class:`Public`. The file puts private strings in quotation
 marks (“ ”), so that :func:`redact_private` can remove them. In a public demonstration, nothing is written to the
 library's folder, and stderr shows no private strings. Each error takes one line there. Each place in the code writes at
-most ten lines per minute, so that visitors cannot fill the log. Strings passed to :func:`hide` are never written.
+most ten lines per minute, so that visitors cannot fill the log. Strings passed to :func:`hide` are never written. Short
+ones are hidden only if they are whole words of a value, because every message contains their letters.
 """
 
 import logging
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from copy import copy
 from logging.handlers import RotatingFileHandler
+from numbers import Number
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -36,6 +38,7 @@ _LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 LOCK_WITHIN_S = 2.0
 _PRIVATE = re.compile("“[^”]*”")
 _HIDDEN = "…"
+_LONG = 8  # characters; a shorter secret may be a part of any word
 _CHECKOUT = str(Path(__file__).parents[1])
 _Show = Callable[[str], str]
 
@@ -192,12 +195,16 @@ class _Value:
         return self._show(repr(self._value))
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] == _OURS
+
+
 def _is_template(record: logging.LogRecord) -> bool:
     """Return whether a record's message contains private strings only as arguments."""
-    package = record.name.partition(".")[0]
     if not isinstance(record.msg, str):
         return False
-    return package == _OURS or (package == _SERVER and _SENTENCE.fullmatch(record.msg) is not None)
+    is_server = record.name.partition(".")[0] == _SERVER
+    return _is_ours(record) or (is_server and _SENTENCE.fullmatch(record.msg) is not None)
 
 
 def _message(record: logging.LogRecord, show: _Show) -> str:
@@ -205,7 +212,7 @@ def _message(record: logging.LogRecord, show: _Show) -> str:
     if not _is_template(record) or isinstance(record.args, Mapping):
         return show(record.getMessage())
     values = tuple(
-        value if value is None or isinstance(value, int | float | Public) else _Value(value, show)
+        value if value is None or isinstance(value, Number | Public) else _Value(value, show)
         for value in record.args or ()
     )
     try:
@@ -242,14 +249,19 @@ def _relative_source(file: str) -> str:
     return os.path.basename(file)
 
 
-def _redact_secrets(value: Any) -> Any:
-    """Return a value; if it contains secrets, return it as a string without them."""
-    if isinstance(value, int | float) or not any(secret in f"{value!s} {value!r}" for secret in known_secrets):
+def _redact_secrets(value: Any, *, is_template: bool = False) -> Any:
+    """Return a value; if it contains secrets, return it as a string without them. Templates can contain long ones."""
+    if isinstance(value, Number):
         return value
-    text = str(value)
-    for secret in sorted(known_secrets, key=len, reverse=True):  # one secret may be part of another
-        text = text.replace(secret, _HIDDEN)
-    return text
+    is_fixed = is_template or isinstance(value, Public)
+    secrets = "|".join(
+        re.escape(secret) if len(secret) >= _LONG else rf"(?<!\w){re.escape(secret)}(?!\w)"
+        for secret in sorted(known_secrets, key=len, reverse=True)  # one secret may be part of another
+        if len(secret) >= _LONG or not is_fixed
+    )
+    if not secrets or not re.search(secrets, f"{value!s} {value!r}"):
+        return value
+    return re.sub(secrets, _HIDDEN, str(value))
 
 
 _counts: dict[tuple[str, int], tuple[float, int]] = {}  # per place: start of the minute, and lines since then
@@ -280,13 +292,20 @@ def _make_record(*args: Any, **kwargs: Any) -> logging.LogRecord:
     if is_public():
         text = " ".join(_message(record, _redact).split())
         note = _limit(record)
-        record.msg = _redact_secrets(f"{text}{f' ({_summary(error)})' if error is not None else ''}{note}")
+        text = f"{text}{f' ({_summary(error)})' if error is not None else ''}{note}"
+        record.msg = _redact_secrets(text, is_template=_is_ours(record))
         record.args, record.exc_info = (), None
     elif known_secrets:
+        is_template = bool(record.args) or _is_ours(record)
         if isinstance(record.args, Mapping):
-            record.msg, record.args = record.getMessage(), ()
-        record.msg = _redact_secrets(record.msg)
-        record.args = tuple(map(_redact_secrets, record.args or ()))
+            record.args = {name: _redact_secrets(value) for name, value in record.args.items()}
+        else:
+            record.args = tuple(map(_redact_secrets, record.args or ()))
+        if _redact_secrets(record.msg, is_template=is_template) is not record.msg:
+            # formatted first, because a secret may contain a placeholder
+            with suppress(TypeError, ValueError, KeyError):
+                record.msg = record.getMessage()
+            record.msg, record.args = _redact_secrets(record.msg, is_template=is_template), ()
         if error is not None:  # formatters use `exc_text` if it is set
             record.exc_text = _redact_secrets("".join(traceback.format_exception(error)))
     return record

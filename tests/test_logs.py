@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import musicsim
@@ -134,6 +135,35 @@ def test_secrets_are_never_logged(folder, capsys, shown):
     said = written(folder) + capsys.readouterr().err
     assert shown not in said
     assert said.count("GET /rest?p=…") == 4
+
+
+def fail_at(secret: str) -> None:
+    try:
+        raise ValueError(f"p={secret}: a wrong password")
+    except ValueError:
+        ours.exception("%s: unexpected error", f"/rest?p={secret}")
+
+
+@pytest.mark.parametrize("secret", ["s", "%", "d", "r", "a", "it", "song", "%s", "n"])
+def test_short_secrets_break_no_message(folder, capsys, secret):
+    logs.hide(secret)
+    ours.warning("%s has %d songs, %.1f%% of it, and %r", "zebra", 3, 0.5, logs.Public("a list"))
+    theirs.warning('The widget with key "%s" was created', "name_1")
+    ours.warning("%(what)s was found", {"what": "a zebra"})
+    fail_at(secret)
+    said, lines = capsys.readouterr().err, written(folder)
+    for text in (said, lines):
+        assert "Logging error" not in text
+        assert re.search(r"zebra.? has 3 .*songs, 0\.5% of it", text), text
+        assert 'The widget with key "name_1" was created' in text
+        assert f"p={secret}" not in text
+        assert "/rest?p=…" in text
+
+
+def test_numbers_of_other_packages_stay_numbers(folder):
+    logs.hide("s")  # "73" in hexadecimal
+    ours.warning("%d of %d songs", np.int64(73), 730)
+    assert "73 of 730 songs" in written(folder)
 
 
 def test_log_rotates_and_is_shared_by_processes(folder):
