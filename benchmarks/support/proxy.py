@@ -32,18 +32,26 @@ http {{
 """
 
 
+def read_configurations() -> tuple[str, str]:
+    """Return the documented servers, and what is inserted before them for several processes."""
+    servers, upstream = re.findall(r"```nginx\n(.*?)```", HOSTING_PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    return servers, upstream
+
+
 def build_configuration(folder: Path, address: str, processes: Sequence[str]) -> str:
     """Return the documented configuration, with this proxy address and without its certificate."""
-    servers, upstream = re.findall(r"```nginx\n(.*?)```", HOSTING_PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    servers, upstream = read_configurations()
     text = f"{upstream}{servers}"
     text = re.sub(r"server \{\s+listen 80;.*?\n\}\n", "", text, flags=re.DOTALL)
-    text = re.sub(r"^ *(ssl_|http2 ).*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^ *server 127\.0\.0\.1:\d+;\n", "", text, flags=re.MULTILINE)
     listed = "".join(f"    server {process};\n" for process in processes)
     for found, put in (
         ("hash $visitor consistent;\n", f"hash $visitor consistent;\n{listed}"),
-        ("listen 443 ssl;", f"listen {address};"),
+        ("listen 443 ssl http2;", f"listen {address};"),
         ("server_name music.example;", "server_name _;"),
+        # all simulated visitors have one address
+        ("limit_conn musicsim_pages 20;", "limit_conn musicsim_pages 1000;"),
         # the proxy has its own port, which browsers send
         ("proxy_set_header Host $host;", "proxy_set_header Host $http_host;"),
         ("proxy_pass http://127.0.0.1:8501;", "proxy_pass http://musicsim;"),

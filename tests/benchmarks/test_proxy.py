@@ -4,18 +4,72 @@ import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("psutil", reason="the extra bench is not installed")
 
-from benchmarks.support.proxy import HOSTING_PAGE, NGINX, build_configuration
+from benchmarks.support.proxy import HOSTING_PAGE, NGINX, build_configuration, read_configurations
+from musicsim.api.pages import pages_per_address
 
 nginx = next((found for name in NGINX if (found := shutil.which(name))), None)
+ISOLATED = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--")
+ACCOUNTS = ("root", "www-data", "nginx")
+
+
+def can_isolate() -> bool:
+    """Return whether a program can run with folders of its own at fixed paths, as nginx needs for a certificate."""
+    if None in map(shutil.which, ("unshare", "openssl")) or not Path("/etc/nginx/nginx.conf").exists():
+        return False
+    mount = [*ISOLATED, "mount", "--bind", Path(__file__).parent, "/etc"]
+    return subprocess.run(mount, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    """Folders of an nginx as it is installed, with a certificate at the printed path."""
+    etc = tmp_path / "etc"
+    shutil.copytree("/etc/nginx", etc / "nginx", symlinks=True)
+    for file, form in (("passwd", "{}:x:0:0::/:/bin/sh\n"), ("group", "{}:x:0:\n")):  # the only user that is mapped
+        (etc / file).write_text("".join(map(form.format, ACCOUNTS)))
+    certificate = etc / "letsencrypt" / "live" / "music.example"
+    certificate.mkdir(parents=True)
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=music.example",
+         "-keyout", certificate / "privkey.pem", "-out", certificate / "fullchain.pem"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    for folder in ("log/nginx", "run", "lib/nginx"):
+        (tmp_path / folder).mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.skipif(nginx is None or not can_isolate(), reason="nginx is not installed, or cannot get its own folders")
+@pytest.mark.parametrize("n_processes", [1, 2])
+def test_nginx_loads_configuration_as_printed(root, n_processes):
+    servers, upstream = read_configurations()
+    if n_processes > 1:  # as the page tells
+        servers = upstream + servers.replace("proxy_pass http://127.0.0.1:8501;", "proxy_pass http://musicsim;")
+    (root / "etc" / "nginx" / "conf.d" / "musicsim.conf").write_text(servers)
+    binds = {"etc": "/etc", "log": "/var/log", "run": "/run", "lib": "/var/lib"}
+    mounts = " && ".join(f"mount --bind {root / folder} {place}" for folder, place in binds.items())
+    checked = subprocess.run(
+        [*ISOLATED, "sh", "-c", f"{mounts} && exec {nginx} -t"], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert "test is successful" in checked.stderr
+
+
+def test_nginx_limits_pages_before_app_does(monkeypatch):
+    monkeypatch.delenv("MUSICSIM_PAGES_PER_ADDRESS", raising=False)
+    servers, _ = read_configurations()
+    (limit,) = re.findall(r"limit_conn musicsim_pages (\d+);", servers)
+    assert int(limit) < pages_per_address()
 
 
 @pytest.mark.skipif(nginx is None, reason="nginx is not installed")
-def test_nginx_accepts_documented_configuration(tmp_path):
+def test_nginx_accepts_configuration_of_benchmark(tmp_path):
     (tmp_path / "nginx.conf").write_text(build_configuration(tmp_path, "127.0.0.1:8999", ["127.0.0.1:8501"]))
     checked = subprocess.run(
         [nginx, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], capture_output=True, text=True, check=False
