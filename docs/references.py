@@ -81,6 +81,7 @@ The body of an error is one of these:
 | 422 | A parameter is invalid. | detail |
 | 422 | The audio file cannot be used. For example, it is too short or cannot be decoded. | error |
 | 429 | Too many requests (public demonstration). Wait for the seconds in `Retry-After`. | text |
+| 503 | The disk of the library is not there. | error |
 | 503 | Too many requests wait. Wait for the seconds in `Retry-After`. | error, or text in a public demonstration |
 """
 

@@ -29,6 +29,10 @@ class StorageError(LibraryError):
     """A folder is full or not writable, or its disk is failing."""
 
 
+class LibraryAwayError(StorageError):
+    """The disk of a library is not connected or not mounted."""
+
+
 class OwnerOnlyError(StorageError):
     """A visitor to a public demonstration requests something that only its owner may do."""
 

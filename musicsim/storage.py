@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from musicsim import LIBRARY_FILE
-from musicsim.errors import StorageError
+from musicsim.errors import LibraryAwayError, StorageError
 from musicsim.public import refuse_writing
 
 _AGAIN = "and try again; finished work is kept."
@@ -25,6 +25,20 @@ _SQLITE = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.ERO
 # Without space for temporary files, SQLite reports an I/O error; numpy raises an OSError without an error number.
 _NO_ROOM = 1 << 16  # bytes
 _NUMPY_MESSAGE = "requested and"
+FSTAB = Path("/etc/fstab")
+
+
+def check_mounted(folder: Path) -> None:
+    """Raise LibraryAwayError if /etc/fstab has a disk for this folder that is not mounted."""
+    try:
+        entries = [line.split() for line in FSTAB.read_text(encoding="utf-8", errors="replace").splitlines()]
+    except OSError:
+        return
+    # fstab has octal codes for spaces; swap has no path
+    places = [Path(fields[1].replace("\\040", " ")) for fields in entries if len(fields) > 1 and fields[0][0] != "#"]
+    for place in places:
+        if place.is_absolute() and folder.resolve().is_relative_to(place) and not place.is_mount():
+            raise LibraryAwayError(f"{folder}: the disk at {place} is not mounted. Mount it, and try again.")
 
 
 def storage_error(error: BaseException, path: Path) -> StorageError | None:

@@ -19,8 +19,8 @@ from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
 from musicsim.api.budgets import address_of
-from musicsim.api.responses import filter_routes, wait_for
-from musicsim.errors import AudioError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
+from musicsim.api.responses import filter_routes, status_of, wait_for
+from musicsim.errors import LibraryError, MusicsimError
 from musicsim.explorer import jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
@@ -282,9 +282,9 @@ async def _show_refusal(request: Request, error: Exception) -> JSONResponse:
 
 async def _show_error(request: Request, error: Exception) -> JSONResponse:
     """Return the message of a MusicsimError, without this machine's paths."""
-    kinds = {NotFoundError: 404, AudioError: 422, OwnerOnlyError: 403}
-    status = next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
-    return JSONResponse({"error": safe_message(error).replace(f"{default_folder().parent}{os.sep}", "")}, status)
+    assert isinstance(error, MusicsimError)
+    message = safe_message(error).replace(f"{default_folder().parent}{os.sep}", "")
+    return JSONResponse({"error": message}, status_of(error))
 
 
 def http_interface() -> FastAPI:

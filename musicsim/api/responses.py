@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
-from musicsim.errors import LibraryError, NotFoundError
+from musicsim.errors import AudioError, LibraryAwayError, LibraryError, MusicsimError, NotFoundError, OwnerOnlyError
 from musicsim.library.processes.decoding import Decoding
 from musicsim.public import is_allowed, safe_message
 
@@ -56,6 +56,12 @@ def is_known(request: Request, tag: str) -> bool:
     return tag in [known_tag.strip().removeprefix("W/") for known_tag in known]
 
 
+def status_of(error: MusicsimError) -> int:
+    """Return the HTTP status for an error."""
+    kinds = {NotFoundError: 404, AudioError: 422, OwnerOnlyError: 403, LibraryAwayError: 503}
+    return next((status for kind, status in kinds.items() if isinstance(error, kind)), 409)
+
+
 def convert_errors(endpoint: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
     """Make an endpoint respond with an error if a library or song does not exist, or the library cannot be opened."""
 
@@ -64,8 +70,8 @@ def convert_errors(endpoint: Callable[[Request], Any]) -> Callable[[Request], Aw
         try:
             answer = endpoint(request) if iscoroutinefunction(endpoint) else run_in_threadpool(endpoint, request)
             return cast(Response, await answer)
-        except NotFoundError as error:
-            return JSONResponse({"error": safe_message(error)}, 404)
+        except (NotFoundError, LibraryAwayError) as error:
+            return JSONResponse({"error": safe_message(error)}, status_of(error))
         except LibraryError as error:
             _log.warning("%s", error)
             return JSONResponse({"error": "the library cannot be opened. The app's log says why."}, 500)

@@ -128,7 +128,7 @@ class _Columns:
 
     def get(self, snapshot: Snapshot, name: str) -> tuple[str, bytes]:
         """Return a column's ETag and compressed content."""
-        key = (snapshot.library.folder, snapshot.revision, snapshot.model_id, name)
+        key = (snapshot.library.place, snapshot.revision, snapshot.model_id, name)
         with self._lock:
             if key not in self._columns:
                 content = map_column(snapshot, name)

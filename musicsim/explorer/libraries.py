@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import threading
@@ -9,8 +10,10 @@ from pathlib import Path
 
 from musicsim import LIBRARY_FILE, library
 from musicsim.errors import LibraryError, NotFoundError
+from musicsim.library.db.database import away_error
 from musicsim.public import is_public
 
+_log = logging.getLogger(__name__)
 _opened: dict[Path, library.Library] = {}
 _opening = threading.Lock()
 
@@ -35,15 +38,39 @@ def library_folders() -> list[Path]:
 
 
 def open_library(name: str | None = None) -> library.Library:
-    """Open a library by name, or the default one, once per process; raises NotFoundError or LibraryError."""
-    folders = {folder.name: folder for folder in reversed(library_folders())}
-    folder = folders.get(name) if name else default_folder()
+    """Open a library by name, or the default one, once per process.
+
+    If its disk was connected again, it is opened again. Raises NotFoundError, LibraryAwayError or LibraryError.
+    """
+    default = default_folder()
+    known_here = [folder for folder in list(_opened) if folder.parent == default.parent]  # also if its disk is away
+    folders = {folder.name: folder for folder in [*known_here, *reversed(library_folders())]}
+    folder = folders.get(name) if name else default
     if folder is None:
         raise NotFoundError(f"library {name!r} does not exist. Choose another one.")
     with _opening:
-        if folder not in _opened or not folder.exists():
+        known = _opened.get(folder)
+        if known is None:
             _opened[folder] = library.Library.open(folder)
+        elif not known.is_current():
+            _opened[folder] = _open_again(known)
         return _opened[folder]
+
+
+def _open_again(known: library.Library) -> library.Library:
+    """Open a library whose file has changed; raises LibraryAwayError if it is not there, and creates nothing."""
+    # first, because SQLite deletes files by name when the last connection closes: they would be those of the new disk
+    known.close()
+    try:
+        opened = library.Library.open(known.folder, create=False)
+    except NotFoundError:
+        raise away_error(known.folder) from None
+    if opened.place != known.place and not opened.revision:
+        # made by another process while the disk was away, and never used
+        opened.close()
+        raise away_error(known.folder)
+    _log.warning("the library was opened again, because its disk was away")
+    return opened
 
 
 def create_library(name: str) -> Path:

@@ -56,7 +56,7 @@ from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.parsing import parse_in_turn
 from musicsim.progress import Progress, no_progress
 from musicsim.public import is_public, protect
-from musicsim.storage import writing_to
+from musicsim.storage import check_mounted, writing_to
 
 _REFRESH_VERSION = 3  # increase this when a refresh computes more from the same songs
 
@@ -78,12 +78,22 @@ def _join_albums(rows: Iterable[Any]) -> dict[tuple[str, str], str]:
     return joined
 
 
+Place = tuple[Path, int, int]
+"""A library's folder, and the device and inode of its database, which tell two disks in the same place apart."""
+
+
+def _place_of(folder: Path) -> Place:
+    file = (folder / LIBRARY_FILE).stat()
+    return folder, file.st_dev, file.st_ino
+
+
 class Library(Opinions):
     """Songs, their features and listening data; use :meth:`open`. Thread-safe; each process must open its own."""
 
     def __init__(self, folder: Path, engine: sa.Engine) -> None:
         super().__init__(engine, self.write_unseen)
         self.folder, self.engine = folder, engine
+        self.place = _place_of(folder)
         self.models = ModelStore(folder / "models", engine, self.write, lambda: self.revision)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
@@ -104,8 +114,8 @@ class Library(Opinions):
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
         The library is read-only in a public demonstration, or if its database cannot be written to. Raises
-        NotFoundError if it does not exist and `create` is False, and LibraryError if it is damaged or its version is
-        not supported.
+        NotFoundError if it does not exist and `create` is False, LibraryAwayError if its disk is not
+        mounted, and LibraryError if it is damaged or its version is not supported.
         """
         parse_in_turn()  # several threads read arrays, and numpy parses the header of each
         folder = Path(folder).expanduser().absolute()
@@ -124,6 +134,7 @@ class Library(Opinions):
                     "file to start a new library."
                 )
             if not file.exists():
+                check_mounted(folder)
                 with writing_to(file):
                     folder.mkdir(parents=True, exist_ok=True)
                     file.touch()
@@ -139,6 +150,13 @@ class Library(Opinions):
                 f"{file}: cannot be opened as a library ({cause}). Restore a backup, or choose another folder."
             ) from error
         return cls(folder, engine)
+
+    def is_current(self) -> bool:
+        """Return whether opening the folder again would give the same database."""
+        try:
+            return self.place == _place_of(self.folder)
+        except OSError:
+            return False
 
     def close(self) -> None:
         self.engine.dispose()

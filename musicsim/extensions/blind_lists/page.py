@@ -13,6 +13,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.blind_lists import blind_test as blind
 from musicsim.library import Library
+from musicsim.library.library import Place
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
@@ -83,12 +84,12 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _contenders(folder: Path, revision: int, _library: Library) -> list[blind.Contender]:
+def _contenders(place: Place, revision: int, _library: Library) -> list[blind.Contender]:
     return blind.contenders(_library)
 
 
 def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
-    choices = _contenders(snapshot.library.folder, snapshot.revision, snapshot.library)
+    choices = _contenders(snapshot.library.place, snapshot.revision, snapshot.library)
     in_use = next((one for one in choices if snapshot.record and one.model_id == snapshot.record.id), blind.SHUFFLE)
     if _FIRST.get() not in choices:
         _FIRST.set(in_use)

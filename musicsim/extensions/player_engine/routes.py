@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from musicsim.api.responses import status_of
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer.libraries import open_library
 from musicsim.extensions.player_engine.access import player_access
@@ -110,7 +111,8 @@ def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Requ
             return JSONResponse({"error": "this id or name is not in the library."}, 404)
         except MusicsimError as error:
             _log.warning("%s", error)
-            return JSONResponse({"error": "the library cannot be searched right now. The app's log says why."}, 409)
+            message = "the library cannot be searched right now. The app's log says why."
+            return JSONResponse({"error": message}, status_of(error))
 
     return route
 

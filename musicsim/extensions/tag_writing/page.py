@@ -57,7 +57,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _draw_preview(snapshot: Snapshot, asked: _Chosen, *, busy: bool) -> None:
-    key = ("tags", snapshot.library.folder, snapshot.revision, asked)
+    key = ("tags", snapshot.library.place, snapshot.revision, asked)
     task = desk("tags").ask(key, lambda progress: preview(snapshot, asked.properties, asked.request, progress))
     task.wait(AT_ONCE_S)
     wait_for([task])

@@ -2,7 +2,6 @@
 
 import secrets
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -12,6 +11,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.two_ears import questions
 from musicsim.extensions.two_ears.ears import TwoEars, list_ears
 from musicsim.extensions.two_ears.lists import JointPlaylist, generate_for_both
+from musicsim.library.library import Place
 from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
@@ -49,7 +49,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     with st.container(horizontal=True):
         chosen = [_choose(label, key, names) for label, key in (("Your model", _MINE), ("Friend's model", _FRIEND))]
     with show_errors():
-        two = _pair(snapshot.library.folder, snapshot.revision, *chosen)
+        two = _pair(snapshot.library.place, snapshot.revision, *chosen)
         st.markdown("\n".join(f"- {plain(line)}" for line in two.describe()))
         _ask(two)
         _show_results(two)
@@ -63,7 +63,7 @@ def _choose(label: str, key: Key[str | None], names: dict[str, str]) -> str:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _pair(folder: Path, revision: int, mine: str, friend: str) -> TwoEars:
+def _pair(place: Place, revision: int, mine: str, friend: str) -> TwoEars:
     return TwoEars([openers.snapshot(mine), openers.snapshot(friend)])
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.errors import LibraryError
+from musicsim.errors import LibraryAwayError, LibraryError
 from musicsim.library.db import schema
 from musicsim.library.disk.archives import shorten_message
 from musicsim.storage import storage_error
@@ -37,9 +37,9 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
     """Create an engine that raises StorageError if the disk refuses a write, and LibraryError for a damaged file."""
 
     def connect() -> sqlite3.Connection:
-        if read_only:
-            return sqlite3.connect(read_only_address(path), uri=True, check_same_thread=False)
-        return sqlite3.connect(path, check_same_thread=False)
+        # never create the file: it is missing if its disk is not there
+        address = read_only_address(path) if read_only else f"{path.as_uri()}?mode=rw"
+        return sqlite3.connect(address, uri=True, check_same_thread=False)
 
     # The address of a database in a read-only folder depends on whether another process is writing, so reconnect.
     pool = sa.QueuePool if is_writable(path) else sa.NullPool
@@ -64,8 +64,10 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
     def _translate(context: sa.engine.ExceptionContext) -> None:
         cause = context.original_exception
         problem: Exception | None = storage_error(cause, path)
-        is_corrupt = (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF == sqlite3.SQLITE_CORRUPT
-        if problem is None and (is_corrupt or str(cause).startswith(_NOT_UTF8)):
+        code = (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF
+        if code == sqlite3.SQLITE_CANTOPEN and not path.exists():
+            problem = away_error(path.parent)
+        if problem is None and (code == sqlite3.SQLITE_CORRUPT or str(cause).startswith(_NOT_UTF8)):
             problem = damage_error(path, shorten_message(cause))
         if problem is not None:
             raise problem from cause
@@ -85,6 +87,13 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
                 raise
             time.sleep(_PAUSE_S)
     connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def away_error(folder: Path) -> LibraryAwayError:
+    return LibraryAwayError(
+        f"{folder.name}: the disk of this library is not there. Connect it again, or restart the app if you deleted "
+        "the library."
+    )
 
 
 def damage_error(path: Path, why: object) -> LibraryError:

@@ -165,7 +165,7 @@ def desk(name: str = "figures") -> Desk:
 
 def task_key(snapshot: Snapshot, topic: str) -> Hashable:
     """Return the key for a task about a snapshot."""
-    return (snapshot.library.folder, snapshot.revision, snapshot.record.id if snapshot.record else None, topic)
+    return (snapshot.library.place, snapshot.revision, snapshot.record.id if snapshot.record else None, topic)
 
 
 def result_of(task: Task | None) -> Any:

@@ -24,8 +24,8 @@ from musicsim.public import is_public
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state
 
 BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
-    Library: lambda library: (library.folder, library.revision),
-    Snapshot: lambda snapshot: (snapshot.library.folder, snapshot.revision, snapshot.model_id),
+    Library: lambda library: (library.place, library.revision),
+    Snapshot: lambda snapshot: (snapshot.library.place, snapshot.revision, snapshot.model_id),
 }
 """Hash functions for caches that are valid until the library changes."""
 
@@ -33,9 +33,10 @@ _ADDRESS: Key[tuple[str, dict[str, str]] | None] = Key("address", lambda: None, 
 
 
 def active_library() -> Library:
-    """Return this session's library, or the default library if that one was deleted."""
+    """Return this session's library; if that one is not there any more, tell the user, and return the default one."""
     names = [folder.name for folder in library_folders()]
     if LIBRARY.get() not in names:
+        NOT_HERE.set([*NOT_HERE.get(), f"the library “{LIBRARY.get()}”"])
         LIBRARY.set(names[0])
     return open_library(LIBRARY.get())
 

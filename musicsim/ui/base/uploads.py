@@ -53,7 +53,7 @@ def example_of(snapshot: Snapshot, upload: Upload) -> Example:
     """
     sound = _wait_for(snapshot, upload)
     # includes the revision, because the upload may have been added to the library in the meantime
-    version = (snapshot.library.folder, snapshot.revision, snapshot.model_id, upload.is_whole)
+    version = (snapshot.library.place, snapshot.revision, snapshot.model_id, upload.is_whole)
     if upload.example is None or upload.version != version:
         example = make_example(snapshot, sound, upload.digest, upload.name)
         upload.place = place_vector(  # creates the placer only if neighbors do not determine the position

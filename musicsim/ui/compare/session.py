@@ -95,7 +95,7 @@ def _is_valid(pending: Pending, snapshot: Snapshot, listener: str) -> bool:
 
 def _state(snapshot: Snapshot, listener: str) -> tuple[Any, ...]:
     chosen = listener, FORM.get(), N_SONGS.get(), CRITERION.get()
-    return snapshot.library.folder, snapshot.revision, snapshot.model_id, *chosen
+    return snapshot.library.place, snapshot.revision, snapshot.model_id, *chosen
 
 
 def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:

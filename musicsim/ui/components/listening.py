@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.responses import parse_range, respond_with_sound
+from musicsim.api.responses import parse_range, respond_with_sound, status_of
 from musicsim.audio import media_type
-from musicsim.errors import MusicsimError, NotFoundError
+from musicsim.errors import LibraryAwayError, MusicsimError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.playlists.queue import QueueItem, continue_queue
 from musicsim.explorer.playlists.shared_walk import share_walk
@@ -21,7 +21,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
-from musicsim.public import is_public, visitor_may
+from musicsim.public import is_public, safe_message, visitor_may
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY, Key
 from musicsim.ui.base.openers import active_library, find_chosen_model
@@ -180,8 +180,9 @@ def _radio(request: Request) -> Response:
         asked = PlaylistRequest(length=_N_FOLLOWING + 1, first=first, exclude=excluded)
         items = continue_queue(share_walk(snapshot), asked)
     except MusicsimError as error:
-        status = 404 if isinstance(error, NotFoundError) else 409
-        return JSONResponse({"error": "no song can follow this one."}, status)
+        is_away = isinstance(error, LibraryAwayError)
+        message = safe_message(error) if is_away else "no song can follow this one."
+        return JSONResponse({"error": message}, status_of(error))
     following = [player.as_json(queue_track(library, item)) for item in items if has_sound(library, item.song)]
     return Response(json.dumps(following), media_type="application/json")  # folder names may not be UTF-8
 
@@ -197,7 +198,7 @@ def _plays(request: Request) -> Response:
         library = open_library(query.get("library"))
         song_id = library.song(int(song)).id
     except MusicsimError as error:
-        return JSONResponse({"error": str(error)}, 404)
+        return JSONResponse({"error": str(error)}, status_of(error))
     if library.settings["keep_plays"]:
         store = library.player_plays
         (store.add_play if kind == "play" else store.add_skip)(song_id, **details)
