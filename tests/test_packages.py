@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,61 @@ def canonical(names: object) -> set[str]:
 def undeclared(places: tuple[str, ...], declared: set[str]) -> dict[str, str]:
     """Return modules that no declared package provides, with the importing file."""
     return {module: file for module, file in imported(*places).items() if not packages(module) & declared}
+
+
+PRIVATE = {"streamlit": {"streamlit.testing.v1"}, "uvicorn": set()}
+"""Packages whose undocumented modules the app imports, with their documented ones."""
+STREAMLIT_INSIDERS = {
+    "app.py", "shell.py", "base/first_paint.py", "base/message_cache.py", "base/openers.py", "base/page_files.py",
+    "base/page_messages.py", "base/page_requests.py", "base/page_socket.py", "components/player.py",
+    "listen/conditions.py", "listen/more.py", "research/quality_view.py",
+}  # fmt: skip
+"""The modules of `musicsim/ui` that may import undocumented modules of Streamlit."""
+
+
+@cache
+def insiders(package: str) -> set[str]:
+    """Return the files of the app that import undocumented modules of a package."""
+    found = set()
+    for place in APP_PLACES:
+        path = CHECKOUT / place
+        for file in [path] if path.is_file() else path.rglob("*.py"):
+            text = file.read_text(encoding="utf-8")
+            if re.search(rf"^\s*(from|import) {package}\b", text, re.MULTILINE):
+                modules = {name for name in _names(ast.parse(text)) if name.startswith(f"{package}.")}
+                if any(map(is_module, modules - PRIVATE[package])):
+                    found.add(str(file.relative_to(CHECKOUT)))
+    return found
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@cache
+def is_module(name: str) -> bool:
+    """Return whether a name is that of a module, and not of a function or class in it."""
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("package", PRIVATE)
+def test_packages_with_private_parts_in_use_have_upper_bounds(package):
+    assert insiders(package), "otherwise, it needs no bound"
+    assert {"<", "<=", "==", "~="} & {bound.operator for bound in APP[package].specifier}
+    lock = dict(re.findall(r"^([\w.-]+)==(\S+)", LOCKED["app"].read_text(), re.MULTILINE))
+    assert APP[package].specifier.contains(lock[package])
+
+
+def test_no_more_modules_use_private_parts_of_streamlit():
+    assert insiders("streamlit") <= {f"musicsim/ui/{name}" for name in STREAMLIT_INSIDERS}
 
 
 APP_PLACES = ("musicsim", "beetsplug", "app.py", "pages")
