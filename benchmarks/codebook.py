@@ -25,6 +25,7 @@ from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, 
 from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from musicsim._arrays import Float32Array, FloatingArray, Int64Array
 from musicsim.codebook import Codebook
+from musicsim.extras import install_command
 
 N_CODEWORDS, TAU = 1024, 8
 SONG = 2584
@@ -200,7 +201,7 @@ def histogram_rows(data: str, frames: Float32Array, codebook: Codebook, n_songs:
     }
     reference = codebook.transform(raw) * (TAU * SONG)
     with ExitStack() as held:
-        rivals = "numpy (faiss not installed: pip install 'musicsim[bench]')"
+        rivals = f"numpy (faiss not installed: {install_command('bench')})"
         if version("faiss-cpu"):
             try:
                 faiss = held.enter_context(RivalProcess(FaissForms, codewords, songs))
@@ -254,8 +255,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         progress("no optional data folder (MUSICSIM_SHARED_DATA): synthetic frames only")
         settings.facts["recordings"] = "left out: no optional data folder"
     if not version("faiss-cpu"):
-        progress("rival not installed: pip install 'musicsim[bench]'")
-        settings.facts["faiss"] = "rival not installed: pip install 'musicsim[bench]'"
+        settings.facts["faiss"] = f"rival not installed: {install_command('bench')}"
+        progress(settings.facts["faiss"])
     rows: list[Row] = []
     claims: list[Claim] = []
     with threadpool_limits(1):

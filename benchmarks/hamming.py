@@ -36,6 +36,7 @@ from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from musicsim._arrays import Int64Array, Uint16Array, Uint64Array
+from musicsim.extras import install_command
 from musicsim.search import HammingIndex
 
 __all__ = ["Built", "Case", "Contender", "claims", "measure", "truth"]
@@ -386,7 +387,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     settings.facts.update(queries=N_QUERIES, k=K, radius=RADIUS, threads=1)
     missing = [name for name in ("faiss-cpu", "usearch") if not version(name)]
     if missing:
-        settings.facts["not installed"] = f"{', '.join(missing)}: pip install 'musicsim[bench]'"
+        settings.facts["not installed"] = f"{', '.join(missing)}: {install_command('bench')}"
     rows: list[Row] = []
     made: list[Claim] = []
     kept = kept_parts("hamming", settings).cache(measure, ignore=["progress"])

@@ -35,6 +35,7 @@ from benchmarks.support.encoding import encode
 from benchmarks.support.memory import family_memory
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from musicsim.explorer.refresh.refresh import refresh
+from musicsim.extras import install_command
 from musicsim.library import Library
 from musicsim.library.processes.workers import worker_context
 
@@ -208,7 +209,7 @@ def again(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[li
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     if not version("psutil"):
-        raise SystemExit("psutil is missing: pip install 'musicsim[bench]'")
+        raise SystemExit(f"psutil is missing: {install_command('bench')}")
     n_copies = 20 if settings.full else 4
     rows: list[Row] = []
     claims: list[Claim] = []

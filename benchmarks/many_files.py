@@ -15,6 +15,7 @@ from pathlib import Path
 from benchmarks.ingest import command, tiny_songs
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from musicsim import LIBRARY_FILE
+from musicsim.extras import install_command
 
 _A_FOLDER = 1_000
 _LINKS = 20  # per sound
@@ -37,7 +38,7 @@ def _size_mb(library: Path) -> float:
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     if not version("psutil"):
-        raise SystemExit("psutil is missing: pip install 'musicsim[bench]'")
+        raise SystemExit(f"psutil is missing: {install_command('bench')}")
     sizes = (10_000, 100_000, 1_000_000) if settings.full else (10_000, 30_000, 100_000)
     n_sounds = sizes[-1] // _LINKS
     rows: list[Row] = []

@@ -39,6 +39,7 @@ from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, 
 from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from benchmarks.support.search_data import REAL_SETS, hard, hold_out, separated
 from musicsim._arrays import Float32Array, Int64Array
+from musicsim.extras import install_command
 from musicsim.search import ExactIndex, PartitionIndex, SpillForest, SpillTree, tune
 
 __all__ = ["Case", "Contender", "recall", "time_at"]
@@ -499,7 +500,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     settings.facts.update(queries=N_QUERIES, k=K, threads=1)
     missing = sorted(name for name in _RIVALS if not version(name))
     if missing:
-        settings.facts["not installed"] = f"{', '.join(missing)}: pip install 'musicsim[bench]'"
+        settings.facts["not installed"] = f"{', '.join(missing)}: {install_command('bench')}"
     rows: list[Row] = []
     made: list[Claim] = []
     with threadpool_limits(1):

@@ -14,6 +14,7 @@ from musicsim._arrays import Float64Array
 from musicsim.extensions.embeddings import musicnn
 from musicsim.extensions.embeddings.ear import EAR, REPRESENTATIONS
 from musicsim.extensions.embeddings.onnx_models import OnnxModel, VectorRows, add_digest, append_vectors
+from musicsim.extras import install_command
 from musicsim.library import Library
 
 __all__ = [
@@ -41,7 +42,7 @@ def prepare_network(cache: Path) -> Path:
     if not package.is_file():
         raise Skipped(f"{package} is missing. Run in its folder: {DOWNLOAD}")
     if absent := [name for name in ("onnx", "onnxruntime") if version(name) is None]:
-        raise Skipped(f"{' and '.join(absent)}: not installed (pip install 'musicsim[ear]')")
+        raise Skipped(f"{' and '.join(absent)}: not installed ({install_command('ear')})")
     network = cache / "musicnn.onnx"
     network.write_bytes(musicnn.convert(package))
     return network

@@ -15,6 +15,7 @@ from experiments.support.pieces import Pieces, euclidean
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import load
 from musicsim.audio.errors import AudioError
+from musicsim.extras import install_command
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
 
@@ -72,7 +73,7 @@ def musly_distances(pieces: Pieces, folder: Path, progress: Progress) -> Found:
 
 
 def _absence(package: str) -> str:
-    return "" if version(package) else f"{package} is not installed (pip install 'musicsim[bench]')"
+    return "" if version(package) else f"{package} is not installed ({install_command('bench')})"
 
 
 def _statistics(library: Library, pieces: Pieces) -> Float64Array:
