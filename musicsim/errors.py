@@ -29,6 +29,10 @@ class StorageError(LibraryError):
     """A folder is full or not writable, or its disk is failing."""
 
 
+class DiskFullError(StorageError):
+    """A disk or a quota has no room left."""
+
+
 class LibraryAwayError(StorageError):
     """The disk of a library is not connected or not mounted."""
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from musicsim import LIBRARY_FILE
-from musicsim.errors import LibraryAwayError, StorageError
+from musicsim.errors import DiskFullError, LibraryAwayError, StorageError
 from musicsim.public import refuse_writing
 
 _AGAIN = "and try again; finished work is kept."
@@ -25,7 +25,12 @@ _SQLITE = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.ERO
 # Without space for temporary files, SQLite reports an I/O error; numpy raises an OSError without an error number.
 _NO_ROOM = 1 << 16  # bytes
 _NUMPY_MESSAGE = "requested and"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 FSTAB = Path("/etc/fstab")
+
+
+def has_room(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free >= _NO_ROOM
 
 
 def check_mounted(folder: Path) -> None:
@@ -41,8 +46,11 @@ def check_mounted(folder: Path) -> None:
             raise LibraryAwayError(f"{folder}: the disk at {place} is not mounted. Mount it, and try again.")
 
 
-def storage_error(error: BaseException, path: Path) -> StorageError | None:
-    """Convert an error that occurred while writing `path`; return None if storage is not the cause."""
+def storage_error(error: BaseException, path: Path, *, is_full: bool = False) -> StorageError | None:
+    """Convert an error that occurred while writing `path`; return None if storage is not the cause.
+
+    If `is_full`, `path` is a database that was opened for reading only because its disk is full.
+    """
     code = None
     if isinstance(error, OSError):
         code = errno.EIO if error.errno is None and _NUMPY_MESSAGE in str(error) else error.errno
@@ -53,9 +61,9 @@ def storage_error(error: BaseException, path: Path) -> StorageError | None:
         return None
     parents = [folder for folder in (path, *path.parents) if folder.is_dir()]
     folder = next((folder for folder in parents if (folder / LIBRARY_FILE).exists()), parents[0])
-    if code == errno.EIO and shutil.disk_usage(folder).free < _NO_ROOM:
+    if (code == errno.EIO and not has_room(folder)) or (code == errno.EROFS and is_full):
         code = errno.ENOSPC
-    return StorageError(_MESSAGES[code].format(folder))
+    return (DiskFullError if code in _FULL else StorageError)(_MESSAGES[code].format(folder))
 
 
 @contextmanager

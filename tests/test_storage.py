@@ -8,10 +8,13 @@ import sqlite3
 import numpy as np
 import pytest
 import sqlalchemy as sa
+from starlette.testclient import TestClient
 
 from musicsim import LIBRARY_FILE
+from musicsim.api.http import http_interface
 from musicsim.errors import LibraryError, StorageError
 from musicsim.explorer import job_process, jobs
+from musicsim.explorer.libraries import open_library as open_again
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
 from musicsim.library.db import schema
@@ -206,6 +209,60 @@ def test_partial_rows_are_overwritten_by_next_append(disk):
     stuffing.unlink()
     file.append(np.full((5, 1000), 3.0), 10)
     assert file.read(15).mean(axis=1).tolist() == [1.0] * 10 + [3.0] * 5
+
+
+@pytest.fixture
+def crammed(disk, built_library):
+    """The folder of a library on a disk with 0 bytes left, and the file that fills the disk."""
+    folder = shutil.copytree(built_library, disk / "library")
+    return folder, fill(disk, left_kb=0)
+
+
+def test_library_on_full_disk_can_be_read(crammed, monkeypatch):
+    folder, stuffing = crammed
+    assert len(json.loads(run("list", "--json", library=folder)[0])) == 12
+    assert len(json.loads(run("similar", 1, "-k", 3, "--json", library=folder)[0])) == 3
+    assert json.loads(run("info", "--json", library=folder)[0])["songs"] == 12
+    assert len(json.loads(run("playlist", "-n", 4, "--seed", 1, "--json", library=folder)[0])["songs"]) == 4
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(folder))
+    app = TestClient(http_interface())
+    assert len(app.get("/songs").json()) == 12
+    stuffing.unlink()
+    open_again().set_setting("shortest_s", 3)
+    assert len(app.get("/songs").json()) == 12
+
+
+@pytest.mark.parametrize(
+    "command", [["scan"], ["settings", "shortest_s", "3"], ["edit", "1", "--title", "x"], ["train", "--from", "genre"]]
+)
+def test_changes_on_full_disk_give_clear_error(crammed, command):
+    folder, stuffing = crammed
+    _, said = run(*command, library=folder, expect=4)
+    assert said.strip().splitlines()[-1].startswith(f"error: There is no room left in {folder}. Free some space")
+    assert "Traceback" not in said
+    stuffing.unlink()
+    run("settings", "shortest_s", "3", library=folder)
+    with Library.open(folder) as library:
+        assert is_whole(library)
+
+
+def test_new_library_on_full_disk_gives_clear_error(disk):
+    fill(disk, left_kb=0)
+    with pytest.raises(StorageError, match="no room left"):
+        Library.open(disk / "library")
+
+
+def test_library_of_killed_process_on_full_disk_has_its_last_changes(disk, built_library):
+    folder = shutil.copytree(built_library, disk / "library")
+    with Library.open(folder) as library:
+        library.add_playlists([("the last", None, [1])], source="saved")
+        shutil.copytree(folder, disk / "killed")  # as a killed process leaves it
+    shutil.copytree(disk / "killed", disk / "part", ignore=shutil.ignore_patterns("*-shm"))
+    fill(disk, left_kb=0)
+    with pytest.raises(StorageError, match="no room left"):  # not the state before
+        Library.open(disk / "part")
+    with Library.open(disk / "killed") as library:
+        assert [p.name for p in library.playlists("saved")] == ["the last"]
 
 
 # --- read-only ---

@@ -69,7 +69,7 @@ def _open_again(known: library.Library) -> library.Library:
         # made by another process while the disk was away, and never used
         opened.close()
         raise away_error(known.folder)
-    _log.warning("the library was opened again, because its disk was away")
+    _log.warning("the library was opened again, because its disk was away or full")
     return opened
 
 

@@ -26,12 +26,12 @@ import sqlalchemy as sa
 from musicsim import LIBRARY_FILE, __version__
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import derivatives
-from musicsim.errors import LibraryError, NotFoundError
+from musicsim.errors import DiskFullError, LibraryError, NotFoundError
 from musicsim.library import scan
 from musicsim.library.db import schema
 from musicsim.library.db.changes import begin_log, collect_changes, log_changes
 from musicsim.library.db.columns import SongTable, some_ids
-from musicsim.library.db.database import damage_error, is_writable, open_engine, writer
+from musicsim.library.db.database import damage_error, has_unwritten, is_writable, open_engine, writer
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import check_setting, default_settings
@@ -56,7 +56,7 @@ from musicsim.library.stores.tag_edits import TagEdits
 from musicsim.parsing import parse_in_turn
 from musicsim.progress import Progress, no_progress
 from musicsim.public import is_public, protect
-from musicsim.storage import check_mounted, writing_to
+from musicsim.storage import check_mounted, has_room, writing_to
 
 _REFRESH_VERSION = 3  # increase this when a refresh computes more from the same songs
 
@@ -87,13 +87,22 @@ def _place_of(folder: Path) -> Place:
     return folder, file.st_dev, file.st_ino
 
 
+def _connect(file: Path, *, read_only: bool, is_full: bool = False) -> sa.Engine:
+    engine = open_engine(file, read_only=read_only, is_full=is_full)
+    with (engine if read_only else writer(engine)).begin() as connection:
+        prepare_tables(connection, str(file.parent), read_only=read_only)
+        if not read_only:
+            begin_log(connection)
+    return engine
+
+
 class Library(Opinions):
     """Songs, their features and listening data; use :meth:`open`. Thread-safe; each process must open its own."""
 
-    def __init__(self, folder: Path, engine: sa.Engine) -> None:
+    def __init__(self, folder: Path, engine: sa.Engine, *, is_full: bool = False) -> None:
         super().__init__(engine, self.write_unseen)
         self.folder, self.engine = folder, engine
-        self.place = _place_of(folder)
+        self.place, self._is_full = _place_of(folder), is_full
         self.models = ModelStore(folder / "models", engine, self.write, lambda: self.revision)
         self.files = FileStore(engine, self.write)
         self.frame_files = FrameStore(folder / "frames")
@@ -113,8 +122,8 @@ class Library(Opinions):
     def open(cls, folder: str | Path, *, create: bool = True) -> Self:
         """Open the library in `folder`; create it if it does not exist and `create` is set.
 
-        The library is read-only in a public demonstration, or if its database cannot be written to. Raises
-        NotFoundError if it does not exist and `create` is False, LibraryAwayError if its disk is not
+        The library is read-only in a public demonstration, if its database cannot be written to, or if its disk is
+        full. Raises NotFoundError if it does not exist and `create` is False, LibraryAwayError if its disk is not
         mounted, and LibraryError if it is damaged or its version is not supported.
         """
         parse_in_turn()  # several threads read arrays, and numpy parses the header of each
@@ -139,22 +148,24 @@ class Library(Opinions):
                     folder.mkdir(parents=True, exist_ok=True)
                     file.touch()
             read_only = visits or not is_writable(file)
-            engine = open_engine(file, read_only=read_only)
-            with (engine if read_only else writer(engine)).begin() as connection:
-                prepare_tables(connection, str(folder), read_only=read_only)
-                if not read_only:
-                    begin_log(connection)
+            is_full = False
+            try:
+                engine = _connect(file, read_only=read_only)
+            except DiskFullError:
+                if not file.stat().st_size or has_unwritten(file):
+                    raise
+                engine, is_full = _connect(file, read_only=True, is_full=True), True
         except (OSError, sa.exc.DBAPIError, UnicodeDecodeError) as error:  # UnicodeDecodeError: a table name is damaged
             cause = getattr(error, "orig", None) or error
             raise LibraryError(
                 f"{file}: cannot be opened as a library ({cause}). Restore a backup, or choose another folder."
             ) from error
-        return cls(folder, engine)
+        return cls(folder, engine, is_full=is_full)
 
     def is_current(self) -> bool:
-        """Return whether opening the folder again would give the same database."""
+        """Return whether opening the folder again would give the same database, in the same way."""
         try:
-            return self.place == _place_of(self.folder)
+            return self.place == _place_of(self.folder) and not (self._is_full and has_room(self.folder))
         except OSError:
             return False
 

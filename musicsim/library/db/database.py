@@ -33,12 +33,17 @@ def is_writable(path: Path) -> bool:
     return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
 
 
-def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
-    """Create an engine that raises StorageError if the disk refuses a write, and LibraryError for a damaged file."""
+def open_engine(path: Path, *, read_only: bool, is_full: bool = False) -> sa.Engine:
+    """Create an engine that raises StorageError if the disk refuses a write, and LibraryError for a damaged file.
+
+    If `is_full`, the disk has no room for the files that SQLite creates, and the engine only reads.
+    """
 
     def connect() -> sqlite3.Connection:
-        # never create the file: it is missing if its disk is not there
-        address = read_only_address(path) if read_only else f"{path.as_uri()}?mode=rw"
+        if is_full:
+            address = _immutable_address(path)
+        else:  # never create the file: it is missing if its disk is not there
+            address = read_only_address(path) if read_only else f"{path.as_uri()}?mode=rw"
         return sqlite3.connect(address, uri=True, check_same_thread=False)
 
     # The address of a database in a read-only folder depends on whether another process is writing, so reconnect.
@@ -51,7 +56,7 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
         connection.isolation_level = None  # transactions are started by _begin, not by the driver
         for setting in _SETTINGS:
             connection.execute(f"PRAGMA {setting}")
-        if not read_only:
+        if not (read_only or is_full):
             _write_ahead(connection)
 
     @event.listens_for(engine, "begin")
@@ -63,7 +68,7 @@ def open_engine(path: Path, *, read_only: bool) -> sa.Engine:
     @event.listens_for(engine, "handle_error")
     def _translate(context: sa.engine.ExceptionContext) -> None:
         cause = context.original_exception
-        problem: Exception | None = storage_error(cause, path)
+        problem: Exception | None = storage_error(cause, path, is_full=is_full)
         code = (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF
         if code == sqlite3.SQLITE_CANTOPEN and not path.exists():
             problem = away_error(path.parent)
@@ -115,12 +120,22 @@ def read_only_address(path: Path) -> str:
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if is_writable(path) or (log.exists() and index.exists()):
         return f"{path.as_uri()}?mode=ro"
-    if log.exists() and log.stat().st_size:
+    if has_unwritten(path):
         raise LibraryError(
             f"{path.parent}: the library was not closed before it was copied here, and its last changes cannot be read "
             "from a read-only folder. Copy it to a folder that can be written to, and open it there."
         )
+    return _immutable_address(path)
+
+
+def _immutable_address(path: Path) -> str:
     return f"{path.as_uri()}?immutable=1"
+
+
+def has_unwritten(path: Path) -> bool:
+    """Return whether the latest changes to a database are still in its second file (-wal)."""
+    log = path.with_name(f"{path.name}-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def writer(engine: sa.Engine) -> sa.Engine:
