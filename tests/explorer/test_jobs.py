@@ -214,7 +214,7 @@ def test_scan_finds_missing_and_new_files(store, tmp_path):
     gone.path.unlink()
     write_song(folder / "new.flac", seed=9, seconds=2, title="new")
     job = _wait(store, jobs.start(store, "scan"), lambda j: not j.is_active)
-    assert job.state == "done"
+    assert (job.state, job.message) == ("done", "1 song added, 2 files unchanged, 1 file missing")
     assert store.song(gone.id).is_missing
     assert "new" in {song.title for song in store.songs()}
     assert take_snapshot(store).rows_of([gone.id])[0] == -1

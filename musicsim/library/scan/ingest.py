@@ -55,6 +55,7 @@ class AddReport:
             (self.n_unchanged, "file", "unchanged"),
             (self.n_skipped, "file", "skipped"),
             (len(self.failures) - self.n_skipped, "file", "failed"),
+            (self.n_missing, "file", "missing"),
         )
         return ", ".join(f"{count(n, noun)} {what}" for n, noun, what in counts if n)
 
