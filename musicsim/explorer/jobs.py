@@ -58,15 +58,12 @@ def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = Non
     - "train": name (str), settings (of LearningSettings), use (bool)
     - "represent": name (str), settings (of RepresentationSettings)
 
-    If another job is running, the new job waits. If an identical job is already waiting, its id is returned.
+    If another job is running, the new job waits. If an equal job is already waiting or running, its id is returned.
     """
     if kind not in job_kinds():
         raise ValueError(f"kind={kind!r} must be one of {sorted(job_kinds())}.")
-    values = dict(arguments or {})
-    for job in active(library):
-        if (job.state, job.kind, job.arguments) == ("waiting", kind, values):
-            return job.id
-    job_id = library.jobs.create(kind, values)
+    active(library)  # an equal job whose process has died must not count
+    job_id = library.jobs.create(kind, arguments or {}, is_single=True)
     library.jobs.forget_files(job_id - MAX_KEPT)
     active(library)
     return job_id

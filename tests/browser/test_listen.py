@@ -134,6 +134,28 @@ def test_typed_text_survives_a_message_above_the_page(page, address, home):
             library.jobs.update(second, state="done")
 
 
+def test_second_tab_notices_canceled_and_resumed_job(page, address, home):
+    other = page.context.new_page()
+    offer = "Updating the models: canceled. Resume?"
+    with Library.open(home / "library") as library, job_process() as process:
+        for tab in (page, other):  # no job is running
+            visit(tab, address, "playlist")
+            tab.wait_for_selector(IDLE)
+        first = library.jobs.create("refresh", {}, pid=process.pid)
+        library.jobs.update(first, state="running", done=3, total=60, share=0.05)
+        for tab in (page, other):
+            expect(tab.get_by_text("Updating the models · 3 of 60")).to_be_visible()
+        page.get_by_role("button", name="Cancel", exact=True).click()
+        until(lambda: library.jobs.get(first).cancel_requested)
+        library.jobs.update(first, state="cancelled")
+        for tab in (page, other):
+            expect(tab.get_by_text(offer)).to_be_visible()
+        other.get_by_role("button", name="Resume", exact=True).click()
+        expect(page.get_by_text(offer)).to_have_count(0)  # without a click in this tab
+        until(lambda: not library.jobs.active())
+        assert [job.state for job in library.jobs.recent()[:2]] == ["done", "cancelled"]
+
+
 def test_phone_shows_queue_and_has_map_behind_tab(page, address, home):
     page.set_viewport_size({"width": 390, "height": 844})
     visit(page, address, query=f"?song={songs_of(home)[0].id}")

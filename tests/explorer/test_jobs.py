@@ -81,6 +81,41 @@ def test_second_job_waits_then_runs_by_itself(store, tmp_path, monkeypatch):
     assert states == ["done", "done", "cancelled"]
 
 
+def test_equal_job_starts_once(store, monkeypatch):
+    monkeypatch.setattr(jobs, "_start_process", lambda *_: None)
+    running = jobs.start(store, "add", {"paths": ("/music",)})
+    store.jobs.update(running, state="running", pid=os.getpid())
+    assert jobs.start(store, "add", {"paths": ["/music"]}) == running
+    assert jobs.start(store, "add", {"paths": ["/other"]}) != running
+    store.jobs.update(running, cancel_requested=True)
+    again = jobs.start(store, "add", {"paths": ["/music"]})
+    assert again != running, "the job that is being canceled can be started again"
+    assert len(store.jobs.recent()) == 3
+
+
+def test_equal_jobs_of_several_processes_are_one(store, tmp_path):
+    code = (
+        "import sys; from musicsim.library import Library\n"
+        "with Library.open(sys.argv[1]) as library:\n"
+        "    print(flush=True); sys.stdin.readline()\n"
+        "    print(library.jobs.create('scan', {'folders': []}, is_single=True))"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(store.folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    for process in processes:
+        process.stdout.readline()  # it has opened the library
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    ids = {int(process.communicate()[0]) for process in processes}
+    assert [process.returncode for process in processes] == [0, 0]
+    assert [job.id for job in store.jobs.recent()] == list(ids)
+
+
 @pytest.mark.long
 def test_waiting_job_runs_after_killed_one(store, tmp_path):
     folder = write_collection(tmp_path / "music", n_songs=1, seconds=2)

@@ -73,9 +73,12 @@ class JobStore(Tables):
         for path in (self.log_path(job_id), self._trace_path(job_id)):
             path.unlink(missing_ok=True)
 
-    def create(self, kind: str, arguments: Mapping[str, Any], pid: int | None = None) -> int:
+    def create(
+        self, kind: str, arguments: Mapping[str, Any], pid: int | None = None, *, is_single: bool = False
+    ) -> int:
         """Store a new job in the state "waiting" and return its id; `pid` is the process that will run it, if known.
 
+        With `is_single`, nothing is stored if an equal job is waiting or running, and its id is returned.
         Raises LibraryError, and stores nothing, if the arguments contain an address with a password.
         """
         for value in arguments.values():
@@ -86,6 +89,8 @@ class JobStore(Tables):
         times = {"created_at": now, "updated_at": now}
         row = {"kind": kind, "arguments": dict(arguments), "state": "waiting", "pid": pid, **times}
         with self._write() as connection:
+            if is_single and (equal := _find_equal(connection, kind, arguments)) is not None:
+                return equal
             result = connection.execute(schema.jobs.insert().values(**row))
         return int(result.inserted_primary_key[0])  # type: ignore[index]
 
@@ -115,3 +120,11 @@ class JobStore(Tables):
     def recent(self, limit: int = 20) -> list[Job]:
         query = sa.select(schema.jobs).order_by(schema.jobs.c.id.desc()).limit(limit)
         return [Job(**row._mapping) for row in self._rows(query)]
+
+
+def _find_equal(connection: sa.Connection, kind: str, arguments: Mapping[str, Any]) -> int | None:
+    """Return the id of a job with the same arguments that has not ended and will not be canceled."""
+    c = schema.jobs.c
+    query = sa.select(c.id, c.arguments).where(c.kind == kind, c.state.in_(ACTIVE_STATES), ~c.cancel_requested)
+    wanted = json.loads(json.dumps(dict(arguments)))
+    return next((int(job_id) for job_id, stored in connection.execute(query.order_by(c.id)) if stored == wanted), None)

@@ -24,6 +24,8 @@ from musicsim.wording import count, duration, speed, time_left
 
 _MAX_FIRST = 60  # number of songs that are listed before the first map
 BUSY = "Wait until the current job has ended, or cancel it."
+_ALREADY = "This job is already waiting or running, so it was not started again."
+_IDLE_S = 3.0  # interval at which a page looks for jobs that other tabs and programs have started
 _SEEN: Key[int | None] = Key("seen_job", lambda: None, "id of the last job in the sidebar", per_library=True)
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
@@ -36,10 +38,13 @@ _ICONS = {
 
 
 def start_job(library: Library, kind: str, **arguments: object) -> None:
-    """Start a job. A toast tells the user if the job has to wait or cannot start."""
+    """Start a job. A toast tells the user if the job has to wait, is already in the queue, or cannot start."""
     with toast_errors():
+        before = {job.id for job in jobs.active(library)}
         job_id = jobs.start(library, kind, arguments)
-        if any(job.id == job_id for job in jobs.active(library)[1:]):
+        if job_id in before:
+            st.toast(_ALREADY, icon=":material/hourglass_top:")
+        elif any(job.id == job_id for job in jobs.active(library)[1:]):
             st.toast(WAITS, icon=":material/hourglass_top:")
 
 
@@ -62,39 +67,44 @@ def upgrade_line(library: Library) -> None:
 def library_line(library: Library, *, has_actions: bool) -> None:
     """Show a library's songs, duration and running job; rerun the page when the job or the model in use changes.
 
-    With `has_actions`, the user can cancel the job and resume it later.
+    This also notices jobs that other tabs and programs start and end. With `has_actions`, the user can cancel the job
+    and resume it later.
     """
 
-    def read() -> tuple[Job | None, int, ModelRecord | None]:
+    def read() -> tuple[Job | None, int, ModelRecord | None, tuple[object, ...]]:
         active = [] if is_public() else jobs.active(library)
-        return next(iter(active), None), len(active[1:]), library.models.active()
+        job, record = next(iter(active), None), library.models.active()
+        last = next(iter([] if is_public() else library.jobs.recent(1)), None)  # a short job may already have ended
+        state = (job and job.id, record and record.id, last and (last.id, last.is_active))
+        return job, len(active[1:]), record, state
 
-    job, _, record = read()
-    drawn_with = (job and job.id, record and record.id)
+    job, _, _, drawn_with = read()
 
     def line() -> None:
-        job, n_waiting, record = read()
-        if (job and job.id, record and record.id) != drawn_with:
+        job, n_waiting, record, state = read()
+        if state != drawn_with:
             st.rerun()
         counts = _counts(library)
         st.caption(f"{count(int(counts['songs']), 'song')} · {duration(counts['hours'] * 3600)}")
         if record is None:
             st.caption("No model yet")
         if job is not None:
-            state = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
+            stage = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
             is_counting = job.done < job.total or not job.message
             now = _counted(job) if is_counting else [plain(job.message)]
-            st.progress(job.share, text=" · ".join([_title(job) + state, *now]))
+            st.progress(job.share, text=" · ".join([_title(job) + stage, *now]))
             if n_waiting:
                 st.caption(f"{count(n_waiting, 'job')} waiting")
 
-    if job is None:
+    if is_public():
         line()
+        return
+    st.fragment(line, run_every=_IDLE_S if job is None else 1.0)()
+    if job is None:
         if has_actions:
             _offer_to_resume(library)
         return
     _SEEN.set(job.id)
-    st.fragment(line, run_every=1.0)()
     if not has_actions:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -103,9 +113,9 @@ def library_line(library: Library, *, has_actions: bool) -> None:
 
 
 def _offer_to_resume(library: Library) -> None:
-    """If the last job in the sidebar was canceled, offer to start it again."""
-    last = next((job for job in library.jobs.recent() if job.id == _SEEN.get()), None)
-    if last is not None and last.state == "cancelled":
+    """If the last job was in the sidebar and was canceled, offer to start it again."""
+    last = next(iter(library.jobs.recent(1)), None)
+    if last is not None and last.id == _SEEN.get() and last.state == "cancelled":
         st.caption(f"{_title(last)}: canceled. Resume?")
         _start_again(library, last, "resume_current")
 
