@@ -4,7 +4,7 @@ import csv
 
 from playwright.sync_api import expect
 
-from tests.browser.actions import APP, IDLE, visit, wait_for_map
+from tests.browser.actions import APP, IDLE, rows, visit, wait_for_map
 from tests.browser.serving import serve
 
 
@@ -31,3 +31,32 @@ def test_formula_in_genre_is_text_in_legend_and_csv(page, tiny_library):
             rows = list(csv.DictReader(file))
         assert {row["genre"] for row in rows if "=" in row["genre"]} == {"'" + genre}
         assert len(rows) == len(tiny_library)
+
+
+ADDRESSES = (
+    "www.evil.example", "WWW.evil.example/a", "http://evil.example", "HTTPS://evil.example/b", "(www.evil.example)",
+    "me@evil.example", "mailto:me@evil.example", "xmpp:me@evil.example/c", "ftp://evil.example", "[a](http://evil.example)",
+    "<http://evil.example>", "http\u200b://evil.example www.evil.example",
+)  # fmt: skip
+
+
+def test_address_in_tag_is_no_link(page, tiny_library):
+    for song, text in zip(tiny_library.songs(), ADDRESSES, strict=True):
+        tiny_library.edits.edit([song.id], dict.fromkeys(("title", "artist", "album", "genre"), text))
+    first = tiny_library.songs()[0]
+    links = page.locator("a[href*=evil], a[href^=mailto], a[href^=xmpp]")
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
+        for song in tiny_library.songs():
+            visit(page, address, query=f"?song={song.id}")
+            expect(page.get_by_role("heading", level=2).first).to_contain_text("evil.example")
+            page.wait_for_selector(IDLE)
+            expect(links).to_have_count(0)
+        visit(page, address, "playlist", f"?song={first.id}")
+        page.get_by_role("button", name="Generate", exact=True).first.click()
+        expect(rows(page).first).to_be_visible()
+        page.wait_for_selector(IDLE)
+        expect(links).to_have_count(0)
+        for section in ("albums", "songs", "same", "artists"):
+            visit(page, address, "library", f"?section={section}")
+            page.wait_for_selector(IDLE)
+            expect(links).to_have_count(0)

@@ -16,13 +16,16 @@ from musicsim.public import is_public, safe_message
 
 _log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
+_LINK = re.compile(r"(?i)(?<=www)(?=\.)|(?<=:)(?=//)|(?=@)")
 _LIST_MARK = re.compile(r"^([-+]|\d+(?=[.)]))")
 
 
 def plain(text: object) -> str:
-    """Escape text, or an error's message, so that Markdown shows ``A$AP *live* [2]`` literally."""
+    """Escape text, or an error's message, so that Markdown shows ``A$AP *live* [2]`` literally, and no links."""
     text = safe_message(text) if isinstance(text, BaseException) else text
-    escaped = _SPECIAL.sub(r"\\\1", " ".join(clean(text).split()))
+    # Markdown finds addresses after it has removed the backslashes; this character is invisible and has no width
+    unlinked = _LINK.sub("\u2060", " ".join(clean(text).split()))
+    escaped = _SPECIAL.sub(r"\\\1", unlinked)
     # Markdown would read "1. Intro" and "- 2 -" at the start of a line as lists
     return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)
 
