@@ -2,8 +2,10 @@
 
 import csv
 
+import pytest
 from playwright.sync_api import expect
 
+from musicsim.library.db import schema
 from tests.browser.actions import APP, IDLE, rows, visit, wait_for_map
 from tests.browser.serving import serve
 
@@ -60,3 +62,37 @@ def test_address_in_tag_is_no_link(page, tiny_library):
             visit(page, address, "library", f"?section={section}")
             page.wait_for_selector(IDLE)
             expect(links).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_title_takes_two_lines(page, tiny_library, width):
+    songs = tiny_library.songs()
+    titles = ["A title of many words, " * 13, "x" * 230]
+    with tiny_library.write() as connection:
+        for number, song in enumerate(songs):
+            change = schema.songs.update().where(schema.songs.c.id == song.id)
+            connection.execute(change.values(title=titles[number % 2].strip(), artist=titles[1 - number % 2]))
+    page.set_viewport_size({"width": width, "height": 844})
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
+        for song in songs[:2]:
+            visit(page, address, query=f"?song={song.id}")
+            expect(rows(page).first).to_be_visible()
+            page.wait_for_selector(IDLE)
+            title = page.locator(".st-key-listen_card").get_by_role("heading")
+            assert title.bounding_box()["height"] < 80
+            for part in page.get_by_test_id("song-row").locator(".words").all():
+                assert part.locator(".title").bounding_box()["height"] < 52
+                assert part.bounding_box()["height"] < 140, "two lines each of title, artist and reason"
+                assert len(part.get_attribute("title")) > 230
+            assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth") <= width
+        page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+        player = page.get_by_test_id("player-title")
+        expect(player).to_have_attribute("title", f"{titles[1]}\nShow this song")
+        assert player.bounding_box()["height"] < 30
+        visit(page, address, "playlist", f"?song={songs[0].id}")
+        page.get_by_role("button", name="Generate", exact=True).first.click()
+        expect(rows(page).first).to_be_visible()
+        page.wait_for_selector(IDLE)
+        for part in page.get_by_test_id("song-row").locator(".words").all():
+            assert part.locator(".title").bounding_box()["height"] < 52
+            assert part.bounding_box()["height"] < 140

@@ -128,6 +128,7 @@ class View {
     root.dataset.queueLength = String(tracks.length);
     root.dataset.songId = track ? String(track.song_id) : "";
     this.part("title").textContent = track ? track.title : EMPTY_TEXT;
+    this.part("title").title = track ? `${track.title}\nShow this song` : "";
     this.part("artist").textContent = track ? by(track) : EMPTY_TEXT; // the title is hidden if there is no song
     this.part("artist").title = track ? by(track) : "";
     this.renderCover(track);

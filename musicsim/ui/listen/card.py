@@ -15,6 +15,8 @@ from musicsim.ui.listen.queue_view import is_playing
 from musicsim.ui.listen.seed import PLAY_AT, Seed
 from musicsim.wording import clock, count
 
+_MAX_WHOLE = 60  # number of letters that fit on two lines of a phone; the page cuts longer titles
+
 
 def show_card(snapshot: Snapshot, seed: Seed, items: list[QueueItem], item: QueueItem | None) -> None:
     """Show the current song: `item`, or the seed if `item` is None."""
@@ -49,7 +51,8 @@ def _show_song(snapshot: Snapshot, song: Song, reason: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="listen_card"):
         show_cover(snapshot.library, song)
         with st.container(width="stretch", gap=None):
-            st.header(plain(song.title), anchor=False)
+            is_cut = len(song.title) > _MAX_WHOLE
+            st.header(plain(song.title), anchor=False, help=plain(song.title) if is_cut else None)
             st.caption(" · ".join(plain(f) for f in [*facts, clock(song.duration_s)] if f))
             if reason:
                 st.caption(f":material/near_me: {plain(reason)}")
