@@ -17,7 +17,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-__all__ = ["Session", "session", "upload_request"]
+__all__ = ["Session", "open_socket", "session", "upload_request"]
 
 _PATIENCE_S = 120
 _EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"  # key under which the page sends the events of a version 2 component
@@ -157,7 +157,13 @@ async def session(address: str, **headers: str) -> AsyncIterator[Session]:
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     if cookies := await asyncio.to_thread(_first_cookies, urlsplit(address).netloc, headers):
         headers["Cookie"] = cookies
-    socket = connect(
+    async with open_socket(address, headers) as connection:
+        yield Session(connection, address, headers)
+
+
+def open_socket(address: str, headers: dict[str, str]) -> connect:
+    """Return a context manager that opens the WebSocket of a page."""
+    return connect(
         f"{address.replace('http', 'ws', 1)}/_stcore/stream",
         subprotocols=["streamlit"],
         origin=address,  # as a browser sends it
@@ -165,8 +171,6 @@ async def session(address: str, **headers: str) -> AsyncIterator[Session]:
         max_size=None,
         open_timeout=_PATIENCE_S,
     )
-    async with socket as connection:
-        yield Session(connection, address, headers)
 
 
 def _first_cookies(host: str, headers: dict[str, str]) -> str:

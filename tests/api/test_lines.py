@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
-from musicsim.api import Visitors, lines
+from musicsim.api import Visitors
 from musicsim.api.streams import Dialect
 from tests.waiting import settled
 
@@ -155,7 +155,7 @@ def test_slow_reader_does_not_keep_its_place():
 
 
 def test_long_wait_returns_503(monkeypatch):
-    monkeypatch.setattr(lines, "MAX_WAIT_S", 0.01)
+    monkeypatch.setattr("musicsim.api.lines.MAX_WAIT_S", 0.01)
 
     async def attack() -> int:
         server = Server()
