@@ -1,8 +1,8 @@
 """The demo library on a real Supysonic: matched songs by kind of match, and the traffic.
 
-Its songs are served under their own paths and under others, each time by a separate Supysonic on the loopback. A match
-is wrong if the server's path belongs to another file than the song's. ``--library FOLDER`` selects a library that has
-the demo already; it is not changed. Needs the test extra.
+Its songs are served under their own paths and under others, and without some of their tags, each time by a separate
+Supysonic on the loopback. A match is wrong if the server's path belongs to another file than the song's. ``--library
+FOLDER`` selects another library, such as one of real recordings; it is not changed. Needs the test extra.
 """
 
 import os
@@ -10,8 +10,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
+
+import mutagen
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
@@ -36,6 +39,9 @@ _PLACES: dict[str, Callable[[int, Path], Path]] = {
     "files renamed": lambda number, path: path.with_name(f"{number:03d}{path.suffix}"),
     "folders and files renamed": lambda number, path: Path(f"CD {number % 7}", f"{number:03d}{path.suffix}"),
 }
+_NAMES = ("title", "artist", "albumartist")
+_FIELDS = {"albumartist": "album_artist"}
+_REMOVED = {"title": _NAMES[:1], "artist": _NAMES[1:], "title and artist": _NAMES, "all tags": None}
 
 
 def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence[Claim]]:
@@ -43,27 +49,63 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
     rows: list[Row] = []
     claims: list[Claim] = []
     with tempfile.TemporaryDirectory(prefix="musicsim-demo-server-") as name, _library(settings, progress) as original:
-        scratch = Path(name)
-        for kind, place in _PLACES.items():
-            folder = scratch / kind
+        for case in _cases():
+            folder, music = Path(name, "library"), Path(name, "music")
             shutil.copytree(original.folder, folder, ignore=shutil.ignore_patterns("music", "scratch"))
             with Library.open(folder) as library:
-                places = _served(library, scratch / f"music, {kind}", place)
-                with supysonic(scratch / f"server, {kind}", scratch / f"music, {kind}") as server:
-                    row = _synced(library, server, places) | {"paths": kind}
-                    progress(", ".join(f"{key} {value}" for key, value in row.items()))
-                    rows.append({"paths": kind} | row)
-                    if kind == "as here":
+                places = _served(library, music, case.place)
+                if case.removed:
+                    _remove_tags(library, music, _REMOVED[case.removed], is_here=case.is_here)
+                with supysonic(Path(name, "server"), music) as server:
+                    rows.append({"case": case.name} | _synced(library, server, places))
+                    progress(", ".join(f"{key} {value}" for key, value in rows[-1].items()))
+                    if case.name == "as here":
                         claims += _to_and_fro(library, server, settings.seed + 1)
-            shutil.rmtree(scratch / f"music, {kind}")
+            for used in (folder, music, Path(name, "server")):
+                shutil.rmtree(used)
     for row in rows:
         n_songs, by_path, matched = row["songs"], row["by path"], row["matched"]
-        if row["paths"] == "as here":
-            claims.append(at_least("share matched by path, paths as here", by_path / n_songs, 1.0))
+        if row["case"] == "as here" or "removed" in row["case"]:
+            claims.append(at_least(f"share matched by path, {row['case']}", by_path / n_songs, 1.0))
         else:
-            claims.append(at_least(f"share matched, {row['paths']}", matched / n_songs, 0.98))
-        claims.append(at_most(f"wrong matches, {row['paths']}", row["wrong"], 0))
+            claims.append(at_least(f"share matched, {row['case']}", matched / n_songs, 0.98))
+        claims.append(at_most(f"wrong matches, {row['case']}", row["wrong"], 0))
     return rows, claims
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    place: Callable[[int, Path], Path]
+    removed: str = ""  # key of `_REMOVED`
+    is_here: bool = False  # whether the library's files lack the tags, too
+
+
+def _cases() -> Iterator[_Case]:
+    for name, place in _PLACES.items():
+        yield _Case(name, place)
+    for removed in _REMOVED:
+        for is_here in (False, True):
+            where = "everywhere" if is_here else "on the server"
+            yield _Case(f"{removed} removed {where}", _PLACES["as here"], removed, is_here)
+
+
+def _remove_tags(library: Library, music: Path, names: Sequence[str] | None, *, is_here: bool) -> None:
+    """Remove tags, or all, from the files of a server, and give the library's songs the names that they get then."""
+    for path in filter(Path.is_file, music.rglob("*")):
+        tagged = mutagen.File(path, easy=True)
+        if tagged is None or tagged.tags is None:
+            continue
+        if names is None:
+            tagged.delete()
+            continue
+        for name in set(names) & set(tagged.tags.keys()):
+            del tagged.tags[name]
+        tagged.save()
+    if is_here:
+        fields = ("title", "artist", "album_artist", "album") if names is None else [_FIELDS.get(n, n) for n in names]
+        for song in library.songs():
+            library.edits.edit([song.id], {name: song.path.stem if name == "title" else "" for name in fields})
 
 
 @contextmanager
@@ -121,7 +163,7 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
     guest = demo.write_song(demo.plan_collection(seed=guest_seed)[0], server.music)
     server.scan()
     sync(library, Connections(library).get("home"), no_progress)
-    done = fetch_missing(library, connection, lambda **_: None)
+    done = fetch_missing(library, connection, no_progress)
     claims.append(at_least("songs without a file here that were analysed", done.n_added, 1))
     (fetched,) = (song for song in library.songs() if song.id not in set(ids))
     is_whole = _heard(library, fetched.id) == guest.read_bytes() and not fetched.path.exists()

@@ -336,6 +336,14 @@ def test_names_confirm_or_reject_path_end_match(store):
     assert found(store, "/mnt/CD1/01 Intro.mp3", "artist 0", "SONG 0") == (song, "path end")
 
 
+def test_file_name_as_title_is_that_of_a_song_without_one(store):
+    (song,) = add_songs(store, ("Ann", "farm_f"))
+    move(store, song, "/music/Game/farm_f.ogg")
+    assert found(store, "/mnt/Game/farm_f.ogg", "Ann", "farm_f.ogg") == (song, "path end")
+    assert found(store, "", "Ann", "farm_f.OGG") == (song, "loose")
+    assert found(store, "", "Ann", "farm_f.5") is None
+
+
 def test_path_precedes_id_and_names(store):
     by_path, by_name = at(store, "/music/one.mp3", "/music/two.mp3")
     with store.write() as connection:

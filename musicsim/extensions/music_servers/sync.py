@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 
@@ -258,8 +258,8 @@ class SongFinder:
         """Return the song with its match, or with the candidates that a person must choose from."""
         song = replace(song, song_id=None, how="", candidates=None)
         named = NamedSong(song.artist, song.title, song.album, song.mbid, song.path)
-        match = self.matcher.find_by_path(named) if song.path else None
-        if match and (match.how == "path" or self._is_as_long(song, match.song_id)):
+        match = self.matcher.find_by_path(named, partial(self._is_as_long, song)) if song.path else None
+        if match and (match.how == "path" or self._is_as_long(song, match.song_id) is not False):
             return replace(song, song_id=match.song_id, how=_BY_HOW[match.how])
         by_names = self.matcher.find_by_names(named) if song.title else None
         if by_names is None:
@@ -267,7 +267,7 @@ class SongFinder:
         how, alike = by_names
         of_album = {k.id for k in alike if k.album and k.album.casefold() == song.album.casefold()}
         ids = list(dict.fromkeys(k.id for k in alike))
-        near = [i for i in ids if self._is_as_long(song, i)]
+        near = [i for i in ids if self._is_as_long(song, i) is not False]
         for choice in (near, [i for i in near if i in of_album], ids if how == "mbid" else []):
             if len(originals := {self._original(i) for i in choice}) == 1:
                 return replace(song, song_id=originals.pop(), how=_BY_HOW[how])
@@ -279,10 +279,11 @@ class SongFinder:
             song_id = self._originals[song_id]
         return song_id
 
-    def _is_as_long(self, song: ServerSong, song_id: int) -> bool:
+    def _is_as_long(self, song: ServerSong, song_id: int) -> bool | None:
+        """Return whether the lengths agree; None if one of them is unknown."""
         length_s = self._lengths.get(song_id)
         if length_s is None or song.duration_s is None:
-            return True
+            return None
         return abs(length_s - song.duration_s) <= max(_LENGTH_S, _LENGTH_SHARE * length_s)
 
 

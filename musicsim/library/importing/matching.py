@@ -1,8 +1,9 @@
 """Match imported songs to the library's songs by path, MusicBrainz id or names; propose songs with similar names."""
 
+import operator
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -104,7 +105,8 @@ class Matcher:
         """Return the match for a song if it is unambiguous.
 
         Methods, in order: the path or its end, a person's choice, the recording id, artist and title, and their plain
-        spellings. If the names differ, the path ends must share two more parts. A version (live, remix) matches the
+        spellings. If the names differ, the path ends must share two more parts (fewer if the length is known, see
+        :meth:`find_by_path`). A version (live, remix) matches the
         same version, else the same kind (except remixes), else the plain song. Songs with a file are preferred.
         """
         if song.place and not is_web(song.place) and (match := self.find_by_path(song)):
@@ -153,8 +155,12 @@ class Matcher:
     def _names(self) -> dict[int, tuple[str, str]]:
         return {known.id: (known.plain_artist, known.plain_title) for songs in self._exact.values() for known in songs}
 
-    def find_by_path(self, song: NamedSong) -> Match | None:
-        """Return the song whose file has this path, or a path with the same end; see :meth:`find`."""
+    def find_by_path(self, song: NamedSong, has_length: Callable[[int], bool | None] = lambda _: None) -> Match | None:
+        """Return the song whose file has this path, or a path with the same end; see :meth:`find`.
+
+        `has_length` returns whether a song is known to be as long. Then one shared part is enough if the artist or the
+        title is the same, and two if both differ.
+        """
         if (song_id := self._places.find_whole(song.place)) is not None:
             return Match(song_id, "path")
         ending = self._places.find_by_end(song.place)
@@ -163,7 +169,8 @@ class Matcher:
         song_id, n_telling = ending
         if parse_artist(song.artist) and song.title and self._names[song_id][0]:
             names = plain_artist(song.artist), plain_title(song.title)[0]
-            n_telling += 1 if names == self._names[song_id] else -2
+            n_same = sum(map(operator.eq, names, self._names[song_id]))
+            n_telling += 1 if n_same == 2 else n_same - 1 if has_length(song_id) else -2
         return Match(song_id, "path end") if n_telling >= 1 else None
 
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:

@@ -6,6 +6,7 @@
 import re
 from functools import lru_cache
 
+from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.library.tags.artists import artist_words, fold_name, strip_accents
 
 # words in brackets or after a dash that indicate the same recording
@@ -64,7 +65,13 @@ def plain_artist(name: str) -> str:
 
 
 def plain_title(title: str) -> tuple[str, str, str]:
-    """Return a title's plain spelling, its version in plain words, and the kind of the version ("" for none)."""
+    """Return a title's plain spelling, its version in plain words, and the kind of the version ("" for none).
+
+    An ending such as ".mp3" is left out, because programs use the file name as the title of a song without one.
+    """
+    name, dot, ending = title.rpartition(".")
+    if name and f"{dot}{ending}".lower() in AUDIO_EXTENSIONS:
+        title = name
     text, version, kind = strip_accents(" ".join(title.split())), "", ""
     for _ in range(_MAX_STEPS):
         plain, next_version, next_kind = _simplify(text)

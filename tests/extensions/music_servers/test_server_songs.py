@@ -1,11 +1,15 @@
 """Tests of matching songs of music servers by every form of their ids, and of keeping manual matches."""
 
+from pathlib import Path
+
 import pytest
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.extensions.music_servers.server_songs import MAX_ID_LENGTH, ServerSong, ServerSongs, id_forms
+from musicsim.extensions.music_servers.sync import SongFinder
 from musicsim.library.db import schema
+from tests.library.listening import add_songs
 
 UUID = "0b5c5b9e-8b0a-4c0e-9d2f-1c2d3e4f5a6b"
 
@@ -35,6 +39,25 @@ def test_song_is_found_by_every_id_form(songs, server_id, forms):
     songs.write("home", [ServerSong(server_id, song_id=2)])
     assert [songs.find_song(form) for form in forms] == [("home", 2)] * len(forms)
     assert songs.ids_of([2]) == songs.ids_of([2], "home") == {2: server_id}
+
+
+@pytest.mark.parametrize(
+    ("artist", "title", "path", "length_s", "is_match"),
+    [
+        ("Ann", "farm_f.ogg", "Game/farm_f.ogg", 66.0, True),
+        ("Ann", "The Farm", "farm_f.ogg", 66.0, True),
+        ("Bob", "The Farm", "Game/farm_f.ogg", 66.0, True),
+        ("Bob", "The Farm", "farm_f.ogg", 66.0, False),  # a different song may have the same file name
+        ("Bob", "The Farm", "Game/farm_f.ogg", None, False),
+        ("Ann", "farm_f", "Game/farm_f.ogg", 99.0, False),
+    ],
+)
+def test_names_do_not_outvote_path_and_length(store, artist, title, path, length_s, is_match):
+    (song_id,) = add_songs(store, ("Ann", "farm_f", {"duration_s": 66.2}))
+    with store.write() as connection:
+        connection.execute(schema.files.update().values(path=Path("/music/Game/farm_f.ogg")))
+    matched = SongFinder(store).match(ServerSong("1", title, artist, path=path, duration_s=length_s))
+    assert (matched.song_id, matched.how) == ((song_id, "path") if is_match else (None, ""))
 
 
 def test_last_play_on_any_server_counts(songs, store):
