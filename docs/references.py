@@ -43,7 +43,7 @@ checkout, and `~/.musicsim/library` otherwise.
 | exit code | meaning |
 |---|---|
 | 0 | success |
-| 1 | error |
+| 1 | error, or no song matches |
 | 2 | wrong usage |
 | 3 | some files, songs or rows were left out, or `musicsim doctor` found problems |
 | 4 | the disk is full, read-only or failing |

@@ -1,7 +1,8 @@
 """The command line; it has the same functions as the app's pages.
 
-Results go to stdout (as JSON with ``--json``); progress and warnings go to stderr. Exit codes: 0 success, 1 error, 2
-wrong usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing, 130 canceled.
+Results go to stdout (as JSON with ``--json``); progress and warnings go to stderr. Exit codes: 0 success, 1 error or no
+match, 2 wrong usage, 3 some files failed or `doctor` found problems, 4 the disk is full, read-only or failing, 130
+canceled.
 """
 
 import logging

@@ -72,6 +72,9 @@ def list_songs(
         songs = sort_songs((song for song in lib.songs() if song.matches(search)), request)
     if as_json:
         emit([song_json(song) for song in songs])
+    if search and not songs:
+        raise NotFoundError(f"no song matches {search!r}.")
+    if as_json:
         return
     texts = {name: [column.text(song) for song in songs] for name, column in _COLUMNS.items()}
     names = _fitting(texts, Console().width, request.sort)

@@ -33,7 +33,7 @@ def take_request(request: type[T]) -> Callable[[Callable[..., None]], Callable[.
             try:
                 parsed = request(**given)
             except OptionError as error:
-                message = f"{_flag(error.option)} should be {error.shortfall}, not {error.value!r}."
+                message = f"{flag_of(error.option)} should be {error.shortfall}, not {error.value!r}."
                 raise typer.BadParameter(message) from error
             except ValueError as error:
                 raise typer.BadParameter(str(error)) from error
@@ -74,7 +74,8 @@ def _absolute(folders: Iterable[str]) -> frozenset[str]:
     return frozenset(str(Path(folder).expanduser().absolute()) for folder in folders)
 
 
-def _flag(option: Option) -> str:
+def flag_of(option: Option) -> str:
+    """Return the flag of an option on the command line."""
     return option.flags[0] if option.flags else f"--{option.name.replace('_', '-')}"
 
 
@@ -92,7 +93,7 @@ def _metavar(option: Option) -> str | None:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    flags = option.flags or (_flag(option),)
+    flags = option.flags or (flag_of(option),)
     if option.element is bool:
         flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
     least, most = option.limits

@@ -13,12 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show
+from musicsim.cli.matching import nothing_matches, warn_about_words
 from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError
+from musicsim.explorer.playlists.steering import find_allowed_rows
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.rendering import render_steps
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
@@ -83,7 +85,7 @@ def playlist(
         find_ending(export)  # raises an error before anything is generated
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
     with open_library(library) as lib:
-        generated = Walk(snapshot_under(lib, model)).generate(request, seed, effects=as_json)
+        generated = _generate(snapshot_under(lib, model), request, seed, as_json=as_json)
         outputs: list[OutputFile] = context.meta.get(_OUTPUTS, [])
         notes = [*generated.notes, *(note for output in outputs for note in output.write(lib, generated.songs))]
         notes += save_playlist(lib, save, generated.songs, {"seed": seed})
@@ -93,12 +95,23 @@ def playlist(
     _show(generated, seed, notes, as_json=as_json, files=files)
 
 
+def _generate(
+    snapshot: Snapshot, request: PlaylistRequest, seed: int | None, *, as_json: bool = False
+) -> GeneratedPlaylist:
+    """Generate a playlist; raise NotFoundError if no song matches, with `as_json` after an empty JSON output."""
+    warn_about_words(snapshot, request)
+    generated = Walk(snapshot).generate(request, seed, effects=as_json)
+    if not generated.songs:
+        if as_json:
+            emit({"seed": seed, "songs": [], "minutes": 0.0, "notes": generated.notes})
+        raise nothing_matches(snapshot, request, lambda other: int(find_allowed_rows(snapshot, other).sum()))
+    return generated
+
+
 def load_or_generate(library: Library, request: PlaylistRequest, saved: str | None, model: str | None) -> PlaylistSongs:
     """Return a saved playlist by name or id, or generate one; raise NotFoundError if nothing is found."""
     if saved is None:
-        generated = Walk(snapshot_under(library, model)).generate(request, request.seed)
-        if not generated.songs:
-            raise NotFoundError("no song matches your request: use wider limits or choose different songs.")
+        generated = _generate(snapshot_under(library, model), request, request.seed)
         return PlaylistSongs(generated.songs, generated.notes)
     lists = library.playlists()
     chosen = next((p for p in lists if p.name == saved), None) or next((p for p in lists if str(p.id) == saved), None)

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, warn
+from musicsim.cli.matching import count_matching, nothing_matches, warn_about_words
 from musicsim.cli.options import take_request
-from musicsim.errors import AudioDecodeError
+from musicsim.errors import AudioDecodeError, NotFoundError
 from musicsim.explorer.rendering import render_result
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.query import Example, read_example
@@ -25,6 +26,13 @@ def _read_query(snapshot: Snapshot, song: str) -> int | Example:
     raise AudioDecodeError(f"{song} is neither a file nor the id of a song. `musicsim list` shows all ids.")
 
 
+def nothing_found(snapshot: Snapshot, query: int | Example | None, request: SearchRequest) -> NotFoundError:
+    """Return the error of a search without results; it names the filter that excludes the most songs."""
+    own = query.song_id if isinstance(query, Example) else query
+    left_out = {*request.like, *request.unlike, *request.does_not_fit} | ({own} if own is not None else set())
+    return nothing_matches(snapshot, request, count_matching(snapshot, left_out))
+
+
 @take_request(SearchRequest)
 def similar(
     request: SearchRequest,
@@ -40,13 +48,18 @@ def similar(
         raise typer.BadParameter("give a file or the id of a song, or use --like or --words.")
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
-        results = find_requested(snapshot, None if song is None else _read_query(snapshot, song), request)
-        trouble, notes = snapshot.search_trouble, describe_unknown(snapshot, request)
-    if trouble:
-        warn("search", trouble)
+        warn_about_words(snapshot, request)
+        query = None if song is None else _read_query(snapshot, song)
+        results = find_requested(snapshot, query, request)
+        if snapshot.search_trouble:
+            warn("search", snapshot.search_trouble)
+        notes = describe_unknown(snapshot, request)
+        if as_json:
+            ranked = enumerate(results, 1)
+            emit([render_result(hit.song, n, hit.similarity, hit.reason, with_files=True) for n, hit in ranked])
+        if not results:
+            raise nothing_found(snapshot, query, request)
     if as_json:
-        ranked = enumerate(results, 1)
-        emit([render_result(hit.song, n, hit.similarity, hit.reason, with_files=True) for n, hit in ranked])
         return
     scores = ["" if r.similarity is None else f"{r.similarity:.3f}" for r in results]
     rows = [

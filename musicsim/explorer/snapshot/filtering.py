@@ -1,8 +1,10 @@
 """Evaluate filters, for searches, maps and playlists alike."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from musicsim._arrays import BoolArray
 from musicsim.audio import HEARD, KEYS, MODES
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.options import Option, list_changes, options_of
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Listed, Not, Within
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import parse_words, suggest_words
@@ -18,6 +21,8 @@ from musicsim.public import is_public, refuse_visitors
 from musicsim.wording import count
 
 _VALUES = {"years": "a year", **{name: f"a known {name}" for name in HEARD}, "tempo": "a beat"}
+
+F = TypeVar("F", bound=Filters)
 
 
 def filter_rows(snapshot: Snapshot, filters: Filters) -> BoolArray | None:
@@ -65,6 +70,39 @@ def describe_unknown(snapshot: Snapshot, filters: Filters) -> list[str]:
             if n := int(np.count_nonzero(is_unknown)):
                 notes.append(f"{count(n, 'song')} without {words} left out")
     return notes
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """The filter that excludes the most songs: without it, `n_songs` match."""
+
+    option: Option
+    words: str  # the words to leave out, if the filter is `words`
+    n_songs: int
+
+
+def list_filters(filters: Filters) -> list[Option]:
+    """Return the options of the filters that are set."""
+    options = options_of(Filters)
+    return [options[name] for name in list_changes(filters) if name in options]
+
+
+def find_obstacle(snapshot: Snapshot, filters: F, count: Callable[[F], int]) -> Obstacle | None:
+    """Return the filter, or part of the words, without which the most songs match; None if no single one is enough.
+
+    `count` returns the number of songs that match a filter, or a request that contains one.
+    """
+    without = []
+    for option in list_filters(filters):
+        if option.field == "words":
+            words = parse_words(snapshot, filters.words)
+            for place, part in enumerate(words.parts):
+                n_songs = count(replace(filters, words=words.drop_part(place)))
+                without.append(Obstacle(option, part.text, n_songs))
+        else:
+            without.append(Obstacle(option, "", count(replace(filters, **{option.field: option.default}))))
+    obstacle = max(without, key=attrgetter("n_songs"), default=None)
+    return obstacle if obstacle and obstacle.n_songs else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ class Words:
 
     parts: tuple[Part, ...]
     unknown: tuple[str, ...]
+    lacks_ranking: bool = False  # whether the text says "sounds like", but no extension ranks songs by sound
 
     @property
     def known(self) -> str:
@@ -148,10 +149,10 @@ class _Reader:
     def _read(self, text: str) -> Words:
         tokens = [token.strip(',.;:!?"“”()') for token in text.casefold().split()]
         tokens = [token for token in tokens if token]
-        if self.rank is None:
-            parts, unknown = self._read_tokens(tokens)
-            return Words(tuple(parts), tuple(word for word, _ in unknown))
         before, *sounds = f" {' '.join(tokens)} ".split(f" {_BY_SOUND} ")
+        if self.rank is None:
+            parts, unknown = self._read_tokens(" ".join([before, *sounds]).split())
+            return Words(tuple(parts), tuple(word for word, _ in unknown), lacks_ranking=bool(sounds))
         parts, unknown = self._read_tokens(before.split())
         # words after "not" stay unknown: the songs that sound least like a text have nothing in common
         sounds = [" ".join(word for word, is_not in unknown if not is_not), *sounds]

@@ -16,6 +16,7 @@ from musicsim.cli.playlist import (
     load_or_generate,
     save_playlist,
 )
+from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.extensions.albums.catalogue import Album, find_album, find_albums, songs_of
@@ -52,7 +53,9 @@ def list_command(request: AlbumListRequest, library: LibraryOption = None, as_js
         albums = find_albums(take_snapshot(lib), request)
     if as_json:
         emit([render_album(album) for album in albums])
-    else:
+    if request.search and not albums:
+        raise NotFoundError(f"no album matches {request.search!r}.")
+    if not as_json:
         show(_COLUMNS, map(_facts, albums))
 
 

@@ -105,6 +105,7 @@ def copy_for_visitors(
     source: Path, target: Path, model_ids: Collection[str], thirds: tuple[float, float], excerpts: Excerpts = Excerpts()
 ) -> None:
     """Copy the public part of a database; `thirds` are the play counts that split the songs into three equal groups."""
+    target.touch()
     engine = open_engine(target, read_only=False)
     with engine.begin() as connection:
         create_tables(connection)

@@ -6,6 +6,7 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, warn
 from musicsim.cli.options import take_request
+from musicsim.cli.similar import nothing_found
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.factors.figures import find_with_figures
@@ -23,9 +24,13 @@ def show_factors(
 ) -> None:
     """Each figure is the percentage of the library's pairs of songs that are farther apart than the two songs."""
     with open_library(library) as lib:
-        found = find_with_figures(snapshot_under(lib, model), song, request)
+        snapshot = snapshot_under(lib, model)
+        found = find_with_figures(snapshot, song, request)
+        if as_json:
+            emit(render_comparison(found))
+        if not found.hits:
+            raise nothing_found(snapshot, song, request)
     if as_json:
-        emit(render_comparison(found))
         return
     if found.n_missing:
         warn("factors", f"{count(found.n_missing, 'song')} without {request.by} left out.")

@@ -26,6 +26,13 @@ def test_albums_are_listed_shown_and_compared(halves):
     assert "no album 'nothing'" in error
 
 
+def test_nothing_found_is_an_error(halves):
+    out, error = run("albums", "list", "--search", "xyzzy", "--json", library=halves.folder, expect=1)
+    assert (json.loads(out), "no album matches 'xyzzy'" in error) == ([], True)
+    _, error = run("albums", "movements", "--genre", "Nothing", library=halves.folder, expect=1)
+    assert "without --genre there are 12." in error
+
+
 def test_works_are_shown_with_their_album(halves):
     ids = sorted(song.id for song in halves.songs() if song.album == "Tones A")
     for song_id, number in zip(ids, ("I", "II"), strict=True):

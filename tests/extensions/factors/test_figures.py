@@ -57,6 +57,9 @@ def test_command_lists_nearest_songs_with_a_column_per_factor(own_styles):
         assert f"{of['harmony']:.1f}%" in out
     assert told["n_missing"] == 1
     assert json.loads(run("factors", query.id, "--json", library=own_styles.folder)[0])["n_missing"] == 0
+    out, problem = run("factors", query.id, "--tempo", 1, 2, "--json", library=own_styles.folder, expect=1)
+    assert json.loads(out)["songs"] == []
+    assert "no song matches; without --tempo there are 29." in problem
     _, problem = run("factors", query.id, "--by", "tempo", library=own_styles.folder, expect=1)
     assert "Choose one of timbre, rhythm, harmony." in problem.replace("\n", " ")
 
