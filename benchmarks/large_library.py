@@ -83,7 +83,8 @@ def write_library(folder: Path, n_songs: int, *, n_dimensions: int = _CODEWORDS,
     library.files.add_roots([folder / "music"])
     _enter_songs(library, folder / "music", plan, rng)
     _enter_model(library, plan, n_dimensions, rng)
-    library.note_refreshed()
+    with library.note_refresh():
+        pass
     return library
 
 

@@ -78,7 +78,8 @@ def generated_library(
     ids = _enter_songs(library, folder, artist)
     _enter_model(library, ids, artist, taste, n_codewords, rng)
     _enter_plays(library, ids, artist, taste, n_listeners, rng)
-    library.note_refreshed()
+    with library.note_refresh():
+        pass
     return library
 
 

@@ -28,7 +28,8 @@ def make_feature_version_2(library):
     with library.exclusive():
         with library.write() as connection:
             connection.execute(schema.songs.update().values(feature_version=2))
-        library.note_refreshed()
+        with library.note_refresh():
+            pass
     for record in library.models.all(retired=True):
         set_feature_version(library, record, 2)
     return library

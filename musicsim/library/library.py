@@ -13,9 +13,10 @@ Besides the database ``library.sqlite``, the folder contains:
 
 import json
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -115,6 +116,7 @@ class Library(Opinions):
         self.saved_playlists = PlaylistStore(engine, self.write)
         self.splits = SplitStore(engine, self.write)
         self.copies = SmallCopies(folder, self.write, self.edits)
+        self._own = threading.local()  # `marks`: the texts with a revision that the changes of this thread move on
         self.pool: Pool | None = None  # a cluster that analyzes and encodes songs; None: this machine
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self.duplicates)
 
@@ -199,7 +201,10 @@ class Library(Opinions):
                 "INSERT INTO meta (key, value) VALUES ('revision', '1') "
                 "ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1"
             )
-            log_changes(connection)
+            revision = log_changes(connection)
+            m, marks = schema.meta, (self._refresh_mark(revision - 1), self._refresh_mark(revision))
+            for key in getattr(self._own, "marks", ()):
+                connection.execute(m.update().where(m.c.key == key, m.c.value == marks[0]).values(value=marks[1]))
 
     def note_change(self) -> None:
         with self.write():
@@ -233,27 +238,36 @@ class Library(Opinions):
         """Store a string that does not depend on the stored one; :attr:`revision` stays the same."""
         self.update_text(key, lambda _: value)
 
-    def _refresh_mark(self) -> str:
-        return f"{__version__} {_REFRESH_VERSION} {self.revision}"
+    @staticmethod
+    def _refresh_mark(revision: int) -> str:
+        return f"{__version__} {_REFRESH_VERSION} {revision}"
 
     @property
     def is_refreshed(self) -> bool:
         """Return whether this version of musicsim refreshed the model, map and playlist walk after the last change."""
-        return self.text("refreshed") == self._refresh_mark()
-
-    def note_refreshed(self) -> None:
-        """Record that the model, map and playlist walk match the current songs; the revision stays the same."""
-        self.set_text("refreshed", self._refresh_mark())
+        return self.text("refreshed") == self._refresh_mark(self.revision)
 
     @contextmanager
-    def stay_refreshed(self) -> Iterator[None]:
-        """Leave the library as refreshed as it was; for changes that models and maps do not depend on."""
-        was_refreshed = self.is_refreshed
+    def _move_mark(self, key: str) -> Iterator[None]:
+        """Let each change of this thread move a mark in its own transaction, if nobody else's change is in between."""
+        before = getattr(self._own, "marks", ())
+        self._own.marks = (*before, key)
         try:
             yield
         finally:
-            if was_refreshed:
-                self.note_refreshed()
+            self._own.marks = before
+
+    @contextmanager
+    def note_refresh(self) -> Iterator[None]:
+        """Record after the block that models, maps and walks match the songs, unless others changed them meanwhile."""
+        self.set_text("refreshing", self._refresh_mark(self.revision))
+        with self._move_mark("refreshing"):
+            yield
+        self.set_text("refreshed", self.text("refreshing") or "")
+
+    def stay_refreshed(self) -> AbstractContextManager[None]:
+        """Leave the library as refreshed as it was; for this thread's changes that models and maps do not depend on."""
+        return self._move_mark("refreshed")
 
     def content_hashes(self) -> list[str]:
         """Return the content hashes of all songs, including missing ones."""

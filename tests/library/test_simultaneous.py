@@ -57,3 +57,27 @@ def test_no_colors_are_lost(folder):
         return library.colours(f"kind {side}").get(f"{number}") == number
 
     assert count_lost(folder, change, n_pairs=50, kept=kept) == 0
+
+
+def test_library_stays_refreshed_only_if_nobody_else_changes_it(folder):
+    with Library.open(folder) as library, Library.open(folder) as other:
+        with library.note_refresh():
+            library.note_change()
+        with library.stay_refreshed():
+            library.note_change()
+            library.note_change()
+        assert library.is_refreshed
+        with library.stay_refreshed():
+            library.note_change()
+            other.note_change()
+            library.note_change()
+        assert not library.is_refreshed, "models and maps do not include the change by the other handle"
+
+
+def test_refresh_does_not_count_changes_that_others_made_during_it(folder):
+    with Library.open(folder) as library, Library.open(folder) as other:
+        with library.note_refresh():
+            library.note_change()
+            other.note_change()
+            library.note_change()
+        assert not library.is_refreshed

@@ -48,21 +48,21 @@ def refresh(library: Library, *, force: bool = False, progress: Progress = no_pr
     and the frames of some songs are not stored.
     """
     progress = count_steps(progress)
-    with library.exclusive("updating models and the map"):
-        if not len(library.table().ids):
-            return True
-        try:
-            _update_models(library, force, progress)
-            for record in stale_models(library):
-                progress(f"refitting {record.name}")
-                refit_model(library, record, Quiet(progress))
-        except Canceled:
-            return False
-        finally:
-            library.models.discard_unfinished()
-        if not library.settings["keep_frames"]:
-            _drop_frames(library)
-        library.note_refreshed()
+    try:
+        with library.exclusive("updating models and the map"), library.note_refresh():
+            if not len(library.table().ids):
+                return True
+            try:
+                _update_models(library, force, progress)
+                for record in stale_models(library):
+                    progress(f"refitting {record.name}")
+                    refit_model(library, record, Quiet(progress))
+            finally:
+                library.models.discard_unfinished()
+            if not library.settings["keep_frames"]:
+                _drop_frames(library)
+    except Canceled:
+        return False
     with suppress(Canceled):  # the library itself is up to date
         for hook in load_hooks("after_refresh"):
             hook(library, progress)

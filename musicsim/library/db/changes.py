@@ -84,8 +84,8 @@ def collect_changes(connection: sa.Connection) -> None:
             connection.exec_driver_sql(statement)
 
 
-def log_changes(connection: sa.Connection) -> None:
-    """Log the collected rows under the new revision."""
+def log_changes(connection: sa.Connection) -> int:
+    """Log the collected rows under the new revision, and return it."""
     revision = _revision(connection)
     touched: dict[str, list[Any]] = {"songs": [], "grown": [], "shrunk": []}
     for kind, key in connection.exec_driver_sql(_TOUCHED).all():
@@ -98,6 +98,7 @@ def log_changes(connection: sa.Connection) -> None:
     if revision % TIDY_INTERVAL == 0:
         m = schema.meta.c
         connection.execute(schema.meta.delete().where(m.key.between(_key(0), _key(revision - MAX_ENTRIES))))
+    return revision
 
 
 def read_revision(connection: sa.Connection) -> LoggedRevision:

@@ -214,7 +214,8 @@ def test_missing_files_and_interrupted_jobs_are_reported(tiny_library):
     song = tiny_library.songs()[0]
     with tiny_library.write() as connection:
         connection.exec_driver_sql("UPDATE files SET path = '/nowhere/gone.flac' WHERE song_id = ?", (song.id,))
-    tiny_library.note_refreshed()
+    with tiny_library.note_refresh():
+        pass
     tiny_library.jobs.update(tiny_library.jobs.create("train", {}), state="interrupted", message="zebra")
     listed = {f.what: f for f in found(tiny_library)}
     assert listed.keys() == {"files", "jobs"}

@@ -211,7 +211,8 @@ def undescribed(tiny_library):
     nothing = dict.fromkeys(HEARD) | {"descriptor_version": 0}
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(**nothing))
-    tiny_library.note_refreshed()
+    with tiny_library.note_refresh():
+        pass
     return tiny_library
 
 
@@ -221,7 +222,8 @@ def test_descriptors_are_computed_from_stored_features(undescribed):
             where = schema.files.c.song_id == song.id
             gone = song.path.with_suffix(".gone")
             connection.execute(schema.files.update().where(where).values(path=gone))
-    undescribed.note_refreshed()
+    with undescribed.note_refresh():
+        pass
     upgrade = pending_upgrade(undescribed)
     assert (upgrade.n_songs, upgrade.n_undescribed) == (0, 12)
     assert "12 songs will be computed in the background, without reading the files again" in upgrade.words
@@ -263,7 +265,8 @@ def test_songs_without_harmony_and_rhythm_lack_key_and_tempo(undescribed):
 def test_descriptor_upgrade_can_be_canceled(undescribed):
     assert not bring_up_to_date(undescribed, progress=cancel_when(lambda *_: True))
     assert pending_upgrade(undescribed).n_undescribed == 12
-    undescribed.note_refreshed()
+    with undescribed.note_refresh():
+        pass
     assert not bring_up_to_date(undescribed, progress=cancel_when(lambda _, done, total: done == total))
     assert pending_upgrade(undescribed) is None
     assert undescribed.is_refreshed

@@ -117,7 +117,8 @@ def test_a_new_day_has_new_songs_and_replaces_the_old_mixes(many):
 
 
 def test_models_neither_learn_from_mixes_nor_become_outdated(many):
-    many.note_refreshed()
+    with many.note_refresh():
+        pass
     make_daily_mixes(many, DAY)
     assert many.is_refreshed
     assert collect_playlists(take_snapshot(many)).rows == []
