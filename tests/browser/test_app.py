@@ -556,5 +556,7 @@ def test_hostile_title_is_shown_as_text(page, address, home, tmp_path):
         refresh(library)
         song = library.songs()[0]
     visit(page, address, query=f"?library=hostile&song={song.id}")
-    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    # the page breaks addresses with an invisible character, so that they do not become links
+    shown = title.replace("http:", "http:\u2060")
+    expect(page.get_by_role("heading", name=shown, exact=True)).to_be_visible()
     assert page.locator("[data-testid=stMarkdownContainer] img, .katex").count() == 0
