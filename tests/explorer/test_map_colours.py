@@ -180,6 +180,20 @@ def test_region_name_is_among_songs_of_its_genre(clustered):
     assert (region.x, region.y) == (1.0, 0.0)
 
 
+def test_region_is_named_after_what_sets_it_apart(clustered):
+    columns = clustered.columns
+    rows = np.flatnonzero(clustered.clusters["2"] == 0)
+    for labels in (columns.genre, columns.artist, columns.folder):
+        labels.codes[:] = 0
+    assert "".join(region.name for region in regions_of(clustered)[0]) == "slowfast", "all songs have these labels"
+    columns.genre.codes[:] = -1
+    columns.genre.codes[rows[:2]] = 1  # the only genre of the region, but fewer than half of its songs have it
+    columns.artist.codes[rows[:4]] = 1
+    assert regions_of(clustered)[0][0].name == f"{columns.artist.names[1]}, slow"
+    columns.genre.codes[rows[:5]] = 1
+    assert regions_of(clustered)[0][0].name == f"{columns.genre.names[1]}, slow"
+
+
 def test_map_shows_attribute_of_most_songs_first(tiny_library):
     songs = tiny_library.songs()
     ids = [song.id for song in songs]

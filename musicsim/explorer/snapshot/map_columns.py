@@ -8,6 +8,7 @@ fractions of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from heapq import nsmallest
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -49,8 +50,10 @@ _TYPICAL = 0.6  # minimum difference between a region's mean and the overall mea
 _MAX_WORDS = 2
 _MIN_NAMED = 5  # minimum number of songs in a region that gets a name
 _PACE = frozenset(("tempo", "loudness", "energy"))  # a region is not called calm and loud, or slow and lively
-_MAIN_SHARE = 0.5  # a region is named after a genre if more than this share of its songs with a genre have it
-_MAIN_LEAD = 1.5  # the share must also be at least this many times the genre's share among all songs
+_NAMED_AFTER = ("genre", "tag", "folder", "artist")  # labels that a region may be named after
+_MAX_TAGGED = 100_000  # in larger libraries, regions are not named after tags, because reading all tags takes seconds
+_MAIN_SHARE = 0.5  # a region is named after a label if more than this share of its songs have it
+_MAIN_LEAD = 1.5  # the share must also be at least this many times the label's share among all songs, or nearer to 1
 _STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
 _PLAIN_FOLDERS = frozenset(("audio", "data", "music", "snd", "songs", "sound", "sounds", "tracks"))
 
@@ -69,24 +72,30 @@ class Region:
 def regions_of(snapshot: Snapshot) -> list[list[Region]]:
     """Return the map's regions at each zoom level, largest regions first; takes 0.5 s for 1,000,000 songs."""
     sizes = sorted(snapshot.clusters, key=int)
-    return [_find_regions(snapshot.clusters[size], snapshot.map, snapshot.columns) for size in sizes]
+    allowed = [by for by in _NAMED_AFTER if by in colours_allowed()]
+    if snapshot.n_indexed > _MAX_TAGGED or not snapshot.library.listening.tag_counts():
+        allowed.remove("tag")
+    labels = [_labels(snapshot, by) for by in allowed]
+    return [_find_regions(snapshot.clusters[size], snapshot.map, snapshot.columns, labels) for size in sizes]
 
 
-def _find_regions(clusters: Int64Array, places: Float32Array, columns: SongColumns) -> list[Region]:
+def _find_regions(
+    clusters: Int64Array, places: Float32Array, columns: SongColumns, named_after: Sequence[Labels]
+) -> list[Region]:
     rows = np.flatnonzero((clusters >= 0) & np.isfinite(places).all(axis=1))
     order = rows[np.argsort(clusters[rows], kind="stable")]
     labels, starts = np.unique(clusters[order], return_index=True)
-    genres = _main_genres(clusters, columns.genre)
+    mains = _main_labels(clusters, named_after)
     n_clusters = int(clusters.max(initial=-1)) + 1
     known = [_compare_means(clusters, n_clusters, getattr(columns, name)) for name in HEARD]
     means, differences = (np.column_stack(part) for part in zip(*known, strict=True))
     regions = []
     for label, songs in zip(labels.tolist(), np.split(order, starts[1:]), strict=False):
-        genre = genres.get(label)
-        words = [] if genre is None else [columns.genre.names[genre]]
+        main = mains.get(label)
+        words = [] if main is None else [main.name]
         words = [*words, *_typical_words(means[label], differences[label])] if len(songs) >= _MIN_NAMED else []
-        # A region can have several groups of songs; its name is placed on the group with the genre in the name.
-        named = songs if genre is None else songs[columns.genre.codes[songs] == genre]
+        # A region can have several groups of songs; its name is placed on the group with the label in the name.
+        named = songs if main is None else songs[main.labels.codes[songs] == main.code]
         x, y = np.median(places[named], axis=0).tolist()
         regions.append(Region(label, ", ".join(words), x, y, len(songs)))
     return regions
@@ -118,18 +127,30 @@ def _compare_means(clusters: Int64Array, n_clusters: int, values: Float32Array) 
     return means, np.where(n_songs > 0, (means - values.mean()) / values.std(), 0.0)
 
 
-def _main_genres(clusters: Int64Array, genre: Labels) -> dict[int, int]:
-    """Map each cluster with a genre in its name to the code of this genre."""
-    has_genre = np.array([name != "" for name in genre.names] + [False])[genre.codes] & (clusters >= 0)
-    if not has_genre.any():
-        return {}
-    counts = np.zeros((int(clusters.max()) + 1, len(genre.names)), dtype=np.int64)
-    np.add.at(counts, (clusters[has_genre], genre.codes[has_genre]), 1)
-    overall = counts.sum(axis=0) / counts.sum()
-    main = counts.argmax(axis=1)
-    share = counts.max(axis=1) / np.maximum(counts.sum(axis=1), 1)
-    is_main = (share > _MAIN_SHARE) & (share >= np.minimum(_MAIN_LEAD * overall[main], 0.9))
-    return {cluster: int(main[cluster]) for cluster in np.flatnonzero(is_main).tolist()}
+class _Main(NamedTuple):
+    """A label that sets a cluster apart; `score` is its share times the logarithm of its lead, as in tf-idf."""
+
+    score: float
+    name: str
+    labels: Labels
+    code: int
+
+
+def _main_labels(clusters: Int64Array, named_after: Sequence[Labels]) -> dict[int, _Main]:
+    """Map each cluster that a label sets apart to the label with the highest score."""
+    mains: dict[int, _Main] = {}
+    n_songs = np.bincount(clusters[clusters >= 0])
+    for labels in named_after:
+        is_named = np.array([*(name != "" for name in labels.names), False])[labels.codes] & (clusters >= 0)
+        pairs, counts = np.unique(np.column_stack((clusters, labels.codes))[is_named], axis=0, return_counts=True)
+        overall = np.bincount(pairs[:, 1], counts, len(labels.names)) / max(1, n_songs.sum())
+        for (cluster, code), n in zip(pairs.tolist(), counts.tolist(), strict=True):
+            share = n / n_songs[cluster]
+            lead = share / overall[code]
+            if share > _MAIN_SHARE and (lead >= _MAIN_LEAD or share > (1 + overall[code]) / 2):
+                found = _Main(share * math.log(lead), labels.names[code], labels, code)
+                mains[cluster] = max(mains.get(cluster, found), found, key=lambda main: main.score)
+    return mains
 
 
 def _rgb(colour: str) -> Float64Array:
