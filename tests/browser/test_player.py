@@ -14,7 +14,8 @@ import pytest
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
-from musicsim.ui.components.player import Track, enqueue, play
+from musicsim.explorer.playlists.tracks import Track
+from musicsim.ui.components.player import enqueue, play
 from tests.browser.patient import new_context
 from tests.browser.serving import serve
 from tests.waiting import PATIENCE_S
@@ -526,11 +527,12 @@ def test_page_with_player_runs_under_app_test():
         import numpy as np
         import streamlit as st
 
+        from musicsim.explorer.playlists.tracks import Track
         from musicsim.ui.components import player
 
         with st.bottom:
             player.mount(thumbs={np.int64(5): np.int8(1)})
-        player.play([player.Track(np.int64(5), "A", "B", "/songs/5/audio", duration_s=float("nan"))])
+        player.play([Track(np.int64(5), "A", "B", "/songs/5/audio", duration_s=float("nan"))])
 
     at = AppTest.from_function(script, default_timeout=PATIENCE_S).run()
     assert not at.exception

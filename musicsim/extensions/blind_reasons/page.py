@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from musicsim.explorer.playlists.shared_walk import share_walk
+from musicsim.explorer.playlists.tracks import make_track
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.blind_reasons import question as blind
 from musicsim.library import Library
@@ -14,7 +15,7 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.base.visitors import opinions
-from musicsim.ui.components.listening import play_tracks, track
+from musicsim.ui.components.listening import play_tracks
 from musicsim.ui.playlist.request_form import request_of
 from musicsim.wording import capitalize
 
@@ -77,9 +78,9 @@ def _ask(snapshot: Snapshot) -> None:
 def _show_songs(library: Library, asked: _Asked) -> None:
     """Show buttons that play the songs; their names stay hidden until the answer, so that only the sound counts."""
     tracks = [
-        replace(track(library, song), title=f"Song {n}", artist="", cover_url="", is_blind=True)
+        replace(make_track(library, song), title=f"Song {n}", artist="", cover_url="", is_blind=True)
         if asked.chosen is None
-        else track(library, song)
+        else make_track(library, song)
         for n, song in enumerate(asked.question.songs, start=1)
     ]
     with st.container(horizontal=True):

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from musicsim.explorer.playlists.shared_walk import share_walk
+from musicsim.explorer.playlists.tracks import make_track
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.two_ears import questions
 from musicsim.extensions.two_ears.ears import TwoEars, list_ears
@@ -16,7 +17,7 @@ from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.components.listening import follow, play_songs, play_tracks, track
+from musicsim.ui.components.listening import follow, play_songs, play_tracks
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import row_of, song_list
 
@@ -88,7 +89,7 @@ def _ask(two: TwoEars) -> None:
         songs = two.ears[0].snapshot.songs_by_id(pending.song_ids)
     labels = ["The first song", "Song 1", "Song 2"]
     tracks = [
-        replace(track(library, song, preview=True), title=label, artist="", cover_url="", is_blind=True)
+        replace(make_track(library, song, preview=True), title=label, artist="", cover_url="", is_blind=True)
         for song, label in zip(songs, labels, strict=True)
     ]
     with st.container(horizontal=True):

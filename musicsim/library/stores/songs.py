@@ -54,6 +54,11 @@ class Song:
         return self.artist or nobody(self.stand_in)
 
     @property
+    def byline(self) -> str:
+        """The artist, or the folder if the artist is unknown; visitors see at most the folder's name."""
+        return self.by if self.artist or is_public() else self.place
+
+    @property
     def label(self) -> str:
         return song_label(self.title, self.by)
 

@@ -11,8 +11,7 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.library import Song
-from musicsim.public import is_public, safe_message
+from musicsim.public import safe_message
 
 _log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
@@ -33,11 +32,6 @@ def plain(text: object) -> str:
 def clean(text: object) -> str:
     """Return text that every browser accepts: lone surrogates from file names become question marks."""
     return str(text).encode("utf-8", "replace").decode()
-
-
-def artist_or_folder(song: Song) -> str:
-    """Return a song's artist, or the folder if the artist is unknown; visitors see at most the folder's name."""
-    return song.by if song.artist or is_public() else song.place
 
 
 def shorten(text: object, longest: int) -> str:

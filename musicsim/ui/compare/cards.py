@@ -2,16 +2,15 @@
 
 from typing import Any
 
+from musicsim.explorer.playlists.tracks import make_track, render_track
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
-from musicsim.ui.base.text import artist_or_folder, clean
+from musicsim.ui.base.text import clean
 from musicsim.ui.compare import session
-from musicsim.ui.components.listening import track
-from musicsim.ui.components.player import as_json
 
 _KEY = "compare_cards"
 _QUESTIONS = {"odd": "Which one does not belong?", "like": "Which is more like the first?"}
@@ -48,9 +47,9 @@ def _card(library: Library, song: Song, mark: str, *, is_named: bool) -> dict[st
     """Return a song with the sound of its most typical 30 seconds; the sound is None if the file is missing."""
     sound = None
     if not song.is_missing and has_sound(library, song):
-        preview = as_json(track(library, song, preview=True))
+        preview = render_track(make_track(library, song, preview=True))
         sound = {name: preview[name] for name in ("url", "start_s", "loudness")}  # no names, which would tell too much
-    names = (clean(song.title), clean(artist_or_folder(song))) if is_named else (None, None)
+    names = (clean(song.title), clean(song.byline)) if is_named else (None, None)
     return {"mark": mark, "title": names[0], "by": names[1], "track": sound}
 
 

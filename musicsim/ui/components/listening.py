@@ -2,8 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 from weakref import WeakValueDictionary
 
 import streamlit as st
@@ -15,8 +14,9 @@ from musicsim.api.responses import parse_range, respond_with_sound, status_of
 from musicsim.audio import media_type
 from musicsim.errors import LibraryAwayError, MusicsimError
 from musicsim.explorer.libraries import library_folders, open_library
-from musicsim.explorer.playlists.queue import QueueItem, continue_queue
+from musicsim.explorer.playlists.queue import continue_queue
 from musicsim.explorer.playlists.shared_walk import share_walk
+from musicsim.explorer.playlists.tracks import Track, make_queue_track, make_track, render_track
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.library import Library, Song
@@ -25,11 +25,10 @@ from musicsim.public import is_public, safe_message, visitor_may
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import CHOSEN, LIBRARY, QUEUE_LIBRARY, Key
 from musicsim.ui.base.openers import active_library, find_chosen_model
-from musicsim.ui.base.text import artist_or_folder
 from musicsim.ui.base.uploads import EXAMPLE, Upload
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components import player
-from musicsim.ui.components.song_list import Action, cover_address
+from musicsim.ui.components.song_list import Action
 
 _N_FOLLOWING = 5
 _PLAYED: Key[Upload | None] = Key("player.upload", lambda: None, "the upload in the player's queue")
@@ -42,29 +41,15 @@ FOLLOWED: Key[tuple[str, tuple[int, ...]]] = Key(
 _uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 
 
-def track(library: Library, song: Song, *, preview: bool = False) -> player.Track:
-    """Return a song for the player; a preview starts at its most typical 30 seconds."""
-    address = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
-    return player.Track(
-        song.id, song.title, artist_or_folder(song), address.format("audio"), address.format("peaks"), song.duration_s,
-        song.typical_s if preview else 0.0, cover_url=cover_address(library, song.id), loudness=song.loudness,
-    )  # fmt: skip
-
-
-def queue_track(library: Library, item: QueueItem) -> player.Track:
-    """Return a song of a queue for the player, with its reason."""
-    return replace(track(library, item.song), reason=item.reason, choice_id=item.choice_id)
-
-
 def play_songs(
     library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False, queue: str = ""
 ) -> None:
     """Replace the queue with these songs and play; a `preview` starts at the first song's most typical 30 seconds."""
-    tracks = [track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
+    tracks = [make_track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
     play_tracks(library, tracks, start, queue=queue)
 
 
-def play_tracks(library: Library, tracks: Sequence[player.Track], start: int = 0, *, queue: str = "") -> None:
+def play_tracks(library: Library, tracks: Sequence[Track], start: int = 0, *, queue: str = "") -> None:
     """Replace the queue with tracks from a library, or with uploads, and play; `queue` is its name on Listen."""
     QUEUE_LIBRARY.set(library.name)
     FOLLOWED.set((queue, tuple(one.song_id for one in tracks)) if queue else FOLLOWED.default())
@@ -82,7 +67,7 @@ def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
         play_songs(library, songs)
         return
     QUEUE_LIBRARY.set(library.name)
-    player.enqueue([track(library, song) for song in songs])
+    player.enqueue([make_track(library, song) for song in songs])
 
 
 def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
@@ -149,10 +134,10 @@ def play_upload(upload: Upload, duration_s: float) -> None:
     player.play([upload_track(upload, duration_s)])
 
 
-def upload_track(upload: Upload, duration_s: float) -> player.Track:
+def upload_track(upload: Upload, duration_s: float) -> Track:
     """Return an upload for the player, and keep the upload in the session while it may be played."""
     _PLAYED.set(upload)
-    return player.Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)
+    return Track(0, upload.name, "", upload_address(upload), duration_s=duration_s)
 
 
 @visitor_may
@@ -183,7 +168,7 @@ def _radio(request: Request) -> Response:
         is_away = isinstance(error, LibraryAwayError)
         message = safe_message(error) if is_away else "no song can follow this one."
         return JSONResponse({"error": message}, status_of(error))
-    following = [player.as_json(queue_track(library, item)) for item in items if has_sound(library, item.song)]
+    following = [render_track(make_queue_track(library, item)) for item in items if has_sound(library, item.song)]
     return Response(json.dumps(following), media_type="application/json")  # folder names may not be UTF-8
 
 

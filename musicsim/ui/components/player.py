@@ -11,18 +11,18 @@ it; :func:`note_song` then delivers its commands. The browser executes each seri
 """
 
 import logging
-import math
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from musicsim.explorer.playlists.tracks import Track, render_track
 from musicsim.ui.base.frame import asset, component, scripts
 from musicsim.ui.base.keys import Key, read_event
 
@@ -37,28 +37,6 @@ _COURIER_KEY = "musicsim-player-courier"
 # Every run sends recent commands again, because runs can overtake each other. Without this limit, a queue of thousands
 # of songs would be sent forever.
 _RESEND_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Track:
-    """A song for the player; URLs such as ``/songs/12/audio`` are relative to the app's root."""
-
-    song_id: int  # part of every event; 0 for sound from outside the library
-    title: str
-    artist: str
-    url: str  # address of the audio; the server must support HTTP range requests
-    peaks_url: str = ""  # address of the waveform, a JSON list of floats in [0, 1]; empty for a plain seek bar
-    duration_s: float | None = None  # duration that is shown until the browser has measured it
-    start_s: float = 0.0  # position at which playback starts; the button "previous" goes to second 0 instead
-    cover_url: str = ""
-    loudness: float | None = None  # loudness in LUFS, to play all songs equally loud; None leaves the volume unchanged
-    is_blind: bool = False  # True if the song must stay anonymous: do not show it, store it or continue from it
-    reason: str = ""  # why this song follows the previous one; empty if the listener chose it
-    choice_id: int = 0  # see QueueItem; stored with the song's plays and skips
-
-    def __post_init__(self) -> None:
-        if not self.url:
-            raise ValueError(f"track {self.song_id} ({self.title!r}) needs a url: pass the address of its audio")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +70,7 @@ class _Link:
         replaced = {"play": ("play", "enqueue", "follow"), "follow": ("follow",)}.get(kind, ())
         self.commands = [command for command in self.commands if command.payload["kind"] not in replaced]
         self.serial += 1
-        payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [as_json(t) for t in tracks]}
+        payload = {"serial": self.serial, "kind": kind, "start": start, "tracks": [render_track(t) for t in tracks]}
         self.commands.append(_Command(payload))
 
     def data(self, role: str) -> dict[str, Any]:
@@ -106,15 +84,6 @@ class _Link:
 
 
 _LINK = Key("player.link", _Link, "commands on their way to the player, and events already handled")
-
-
-def as_json(track: Track) -> dict[str, Any]:
-    """Return a track as JSON data, without NumPy types or NaN."""
-    numbers = {
-        name: float(value) if value is not None and math.isfinite(value) else None
-        for name, value in (("duration_s", track.duration_s), ("loudness", track.loudness))
-    }
-    return asdict(track) | {"song_id": int(track.song_id)} | numbers
 
 
 def play(tracks: Sequence[Track], start: int = 0) -> None:

@@ -16,7 +16,7 @@ from musicsim.explorer.snapshot.words import Words, parse_sound, parse_words
 from musicsim.library import Song
 from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import Key, read_event
-from musicsim.ui.base.text import artist_or_folder, clean
+from musicsim.ui.base.text import clean
 from musicsim.wording import count
 
 _MAX_MATCHES = 20
@@ -93,7 +93,7 @@ def name_matches(names: Sequence[str], text: str) -> list[Match]:
 
 
 def _song_match(song: Song) -> Match:
-    return Match("song", str(song.id), clean(song.title), clean(artist_or_folder(song)))
+    return Match("song", str(song.id), clean(song.title), clean(song.byline))
 
 
 def _name_match(name: str) -> Match:

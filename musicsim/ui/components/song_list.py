@@ -3,15 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
-from urllib.parse import quote
 
 import streamlit as st
 
+from musicsim.explorer.playlists.tracks import cover_address
 from musicsim.library import Library, Song
 from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
 from musicsim.ui.base.openers import active_library
-from musicsim.ui.base.text import artist_or_folder
 from musicsim.wording import clock
 
 ActionKind = Literal[
@@ -48,7 +47,7 @@ class Action:
 
 def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
     """Return the row of a song, with artist, genre and year on the second line and the reason `why` on the third."""
-    facts = [artist_or_folder(song), song.genre or "", str(song.year or "")]
+    facts = [song.byline, song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
@@ -87,11 +86,6 @@ def _parse(sent: Any, n_rows: int) -> Action | None:
     if not (isinstance(index, int) and isinstance(song_id, int) and isinstance(to, int)):
         return None
     return Action(sent["kind"], index, song_id, to) if 0 <= index < n_rows and -1 <= to < n_rows else None
-
-
-def cover_address(library: Library, song_id: int | str) -> str:
-    """Return the URL of a song's cover."""
-    return f"/songs/{song_id}/cover?library={quote(library.name)}"
 
 
 def show_cover(library: Library, song: Song) -> None:

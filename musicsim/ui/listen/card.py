@@ -6,7 +6,7 @@ from musicsim.explorer.playlists.queue import QueueItem
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
-from musicsim.ui.base.text import artist_or_folder, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.components.song_list import show_cover
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen.add_sound import show_upload_actions
@@ -47,7 +47,7 @@ def card_actions(seed: Seed, items: list[QueueItem], item: QueueItem | None, *, 
 
 def _show_song(snapshot: Snapshot, song: Song, reason: str) -> None:
     tempo = song.tempo and f"{song.tempo:.0f} beats/min"
-    facts = [artist_or_folder(song), song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
+    facts = [song.byline, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="listen_card"):
         show_cover(snapshot.library, song)
         with st.container(width="stretch", gap=None):

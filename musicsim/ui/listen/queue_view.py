@@ -7,6 +7,7 @@ import streamlit as st
 
 from musicsim.explorer.playlists.queue import QueueItem, QueueRequest, build_queue
 from musicsim.explorer.playlists.shared_walk import share_walk
+from musicsim.explorer.playlists.tracks import Track, make_queue_track, make_track
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
@@ -15,7 +16,7 @@ from musicsim.ui.base.desk import AT_ONCE_S, Task, desk, task_key, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components import player
-from musicsim.ui.components.listening import FOLLOWED, play_tracks, queue_track, track, upload_track
+from musicsim.ui.components.listening import FOLLOWED, play_tracks, upload_track
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.why_view import ask_why
 from musicsim.ui.listen import state
@@ -88,7 +89,7 @@ def play_if_asked(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> Non
     ids = (*([first.song_id] if first else []), *(item.song.id for item in items))
     if not ids or (place is None and (FOLLOWED.get()[0] != seed.name or FOLLOWED.get()[1] == ids)):
         return
-    tracks = [queue_track(snapshot.library, item) for item in items]
+    tracks = [make_queue_track(snapshot.library, item) for item in items]
     if place is not None and 0 <= place < len(items):
         tracks[place] = replace(tracks[place], start_s=items[place].song.typical_s)
     if first is not None:
@@ -100,11 +101,11 @@ def play_if_asked(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> Non
     player.follow(tracks, n_first + len(LISTEN.get().heard))
 
 
-def _first_track(snapshot: Snapshot, seed: Seed) -> player.Track | None:
+def _first_track(snapshot: Snapshot, seed: Seed) -> Track | None:
     """Return the seed as a track for the player, or None if it is words."""
     if seed.upload is not None and isinstance(seed.example, Example):
         return upload_track(seed.upload, seed.example.duration_s)
-    return None if seed.song is None else track(snapshot.library, seed.song)
+    return None if seed.song is None else make_track(snapshot.library, seed.song)
 
 
 def queue_actions(snapshot: Snapshot, seed: Seed, items: list[QueueItem], current: int | None) -> None:

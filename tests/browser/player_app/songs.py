@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from musicsim.ui.components.player import Track
+from musicsim.explorer.playlists.tracks import Track
 
 HOSTILE = '<img src=x onerror="window.hacked=true"> **bold** $x$'
 
