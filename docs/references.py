@@ -76,9 +76,10 @@ The body of an error is one of these:
 | 408 | The file arrives too slowly (public demonstration). | text |
 | 409 | The library cannot do this now. For example, it does not have a model yet. | error |
 | 413 | The file is too large. | error, or text in a public demonstration |
-| 415 | The body of `POST /api/similar` is not declared as an audio file. | detail |
+| 413 | The JSON object is larger than 256 kB. | detail |
+| 415 | The body is not declared as an audio file (`POST /api/similar`) or as JSON (other requests). | detail |
 | 421 | The host name is not an address of the app. Start the app with `--allow-host NAME`. | text |
-| 422 | A parameter is invalid. | detail |
+| 422 | A parameter, or a field of the body, is invalid. | detail |
 | 422 | The audio file cannot be used. For example, it is too short or cannot be decoded. | error |
 | 429 | Too many requests (public demonstration). Wait for the seconds in `Retry-After`. | text |
 | 503 | The disk of the library is not there. | error |
@@ -118,6 +119,7 @@ _ANSWERS = {
     "DELETE /api/rules/{name}": "an object as in `GET /api/rules`",
     "GET /api/rules/{name}/songs": "a list of [songs](#songs) in order",
     "GET /api/playlist": "a list of [songs](#songs) in order, each with `reason`, which is null if it is not known",
+    "POST /api/queue": "a [queue](#queues)",
     "GET /api/daily": "an object with `settings`, and `run` with `day` and `mixes`, each with `name`, `why` and "
     "`songs`; `run` is null before the first mixes",
     "POST /api/daily": "an object with `job`, the id of the job",
@@ -129,7 +131,12 @@ _ANSWERS = {
     "GET /api/albums/{album_id}/playlist": "a list of [albums](#albums) in order, each with its `similarity` to the "
     "album before it; their `songs` are [songs](#songs) in track order",
 }
-_STATUSES = {"413": "the file is too large", "422": "a parameter is invalid", "503": "too many files are waiting"}
+_STATUSES = {
+    "413": "the body is too large",
+    "415": "the body is not declared as JSON",
+    "422": "a parameter is invalid",
+    "503": "too many files are waiting",
+}
 _FIELDS = {
     "Songs": {
         "id": "Number of the song in the library.",
@@ -151,6 +158,23 @@ _FIELDS = {
         "rank": "1 for the best result.",
         "similarity": "From 0 to 1; null if the query consists of words alone.",
         "reason": "Properties that the song shares with the query; may be empty.",
+    },
+    "Songs of the queue": {
+        "song": "The [song](#songs).",
+        "similarity": "Similarity to the seed, from 0 to 1; null for songs of the walk.",
+        "reason": "Reason why the song is there; may be empty.",
+        "is_pinned": "Whether the song keeps its place.",
+        "choice_id": "Number by which an extension finds the plays and skips of a song that it chose; 0 without one.",
+        "track": "Data for a player: addresses of the audio (`url`), the waveform (`peaks_url`) and the cover "
+        "(`cover_url`), `duration_s`, `start_s` (where to begin), and `loudness` in LUFS.",
+    },
+    "Queues": {
+        "start": "The song that the queue starts from, as in `items`; null without one.",
+        "items": "The [songs of the queue](#songs-of-the-queue), in order.",
+        "words": "For each part of `words` that the library knows: its `text` and its `meaning`.",
+        "unknown_words": "Words that the library does not know; they are ignored.",
+        "energy": "The range of energy to which `calmer` narrows the songs; null if it does not.",
+        "search_trouble": "Reason why the index server was not used; null if it was used, or if there is none.",
     },
     "Albums": {
         "id": "Number of the album: the lowest number of its songs.",
@@ -188,6 +212,7 @@ _ABOUT = {
     "Songs": "A field is null if its value is unknown.\n\n",
     "Results": "A result has all fields of a [song](#songs), and these:\n\n",
 }
+_CONTAINERS = {"array": "list", "object": "object"}
 _TYPES = {"boolean": "`true` or `false`", "integer": "integer", "number": "number", "string": "text"}
 
 
@@ -378,6 +403,9 @@ def describe_request(name: str, request: Mapping[str, Any], shared: Mapping[str,
         text += f"\n{_parameter_table(own)}"
     if titles:
         text += f"\nAlso: {', '.join(map(link, titles))}.\n"
+    if body := request.get("requestBody", {}).get("content", {}).get("application/json"):
+        rows = [describe_field(name, one, shared) for name, one in body["schema"]["properties"].items()]
+        text += f"\nFields of the body:\n\n{_parameter_table(rows)}"
     answers = ((status, _STATUSES.get(status, _ANSWERS[name])) for status in sorted(request["responses"]))
     return f"{text}\n{make_table(('status', 'answer'), answers)}"
 
@@ -411,6 +439,18 @@ def describe_value(schema: Mapping[str, Any]) -> str:
     return ", ".join([_TYPES[kind["type"]], *limits])
 
 
+def describe_field(name: str, schema: Mapping[str, Any], shared: Mapping[str, Sequence[Row]]) -> Row:
+    """Return the row of a field in a JSON body; `shared` are the tables to which it can link."""
+    fields = {f"`{inner}`" for inner in schema.get("properties", ())}
+    titles = [link(title) for title, rows in shared.items() if {row.name for row in rows} <= fields]
+    meaning = schema["description"] + f" Fields: {', '.join(titles)}." * bool(titles)
+    if schema.get("type") not in _CONTAINERS:
+        return describe_parameter({"name": name, "in": "body", "schema": schema, "description": meaning})
+    limit = schema.get("maxItems", schema.get("maxProperties"))
+    value = _CONTAINERS[schema["type"]] + (f", at most {limit:,} entries" if limit else "")
+    return Row(f"`{name}`", value, meaning, "")
+
+
 def describe_answers() -> str:
     """Return the sections about the objects in answers."""
     song, model = render_song(_Named()), render_model(_Named(), {})
@@ -418,7 +458,7 @@ def describe_answers() -> str:
     objects = {"Songs": song, "Results": result, "Albums": render_album(_Named()), "Models": model}
     fields = {title: dict.fromkeys(example) for title, example in objects.items()}
     fields["Models"]["settings"] = None  # only the owner gets it
-    fields["Jobs"] = dict.fromkeys(_FIELDS["Jobs"])
+    fields |= {title: dict.fromkeys(_FIELDS[title]) for title in _FIELDS if title not in fields}
     text = ""
     for title, names in fields.items():
         rows = [(f"`{name}`", _FIELDS[title][name]) for name in names]

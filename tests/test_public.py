@@ -146,7 +146,8 @@ def ask_every_route(library: Library, watch: Watch, monkeypatch: pytest.MonkeyPa
     fillings = [{"song_id": str(song.id), "model": str(model.id), "column": "genre"}, {}]
     private = [str(watch.folder), str(song.path.parent), SECRET, "Traceback"]
     queries = ["", f"?supervision=genre&name=x&song={song.id}&like={song.id}&words=slow", "?library=other&folder=/"]
-    bodies = [(b"", "text/plain"), (b'{"place": 0, "grades": [1]}', "application/json"), (b"x=1", "audio/wav")]
+    objects = (b'{"place": 0, "grades": [1]}', f'{{"song": {song.id}}}'.encode())
+    bodies = [(b"", "text/plain"), *((body, "application/json") for body in objects), (b"x=1", "audio/wav")]
     n_answered = 0
     with TestClient(Starlette(routes=app_options()["routes"]), raise_server_exceptions=False) as client:
         for path, filling, query in product(sorted(paths), fillings, queries):

@@ -4,12 +4,10 @@ The hook ``http_router`` is a ``fastapi.APIRouter`` with more routes. Only the o
 marked with :func:`musicsim.public.visitor_may`.
 """
 
-import inspect
 import os
 import pathlib
 import threading
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
@@ -18,7 +16,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
+from musicsim.api import queue
 from musicsim.api.budgets import address_of
+from musicsim.api.parameters import ModelQuery, read_query
 from musicsim.api.responses import filter_routes, status_of, wait_for
 from musicsim.errors import LibraryError, MusicsimError
 from musicsim.explorer import jobs
@@ -27,7 +27,6 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.rendering import render_fields, render_model, render_result, render_song, render_steps
-from musicsim.explorer.requests.options import Option, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
@@ -39,8 +38,6 @@ from musicsim.hooks import load_hooks
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
-
-T = TypeVar("T")
 
 # Forms and simple requests from other sites cannot have these types: browsers send a preflight request first, which
 # the app rejects.
@@ -54,46 +51,10 @@ _SOUND_BODY = {
 }
 _UPLOAD_NAME = "the uploaded file"  # name of an upload in messages
 _MAX_UNWRITTEN = 1 << 20  # bytes; chunks are 64 kB, and a thread call per chunk would take longer than writing it
-ModelQuery = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
     return [render_result(hit.song, rank, hit.similarity, hit.reason) for rank, hit in enumerate(hits, 1)]
-
-
-def read_query(request: type[T]) -> Callable[..., T]:
-    """Return a FastAPI dependency that builds a request of this class from the query string."""
-
-    options = options_of(request).values()
-
-    def read(**values: Any) -> T:
-        for option in options:
-            _check_limit(option, values[option.field])
-        try:
-            return request(**values)
-        except ValueError as error:
-            raise HTTPException(422, str(error)) from error
-
-    parameters = [_parameter(option) for option in options]
-    read.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return read
-
-
-def _check_limit(option: Option, value: Any) -> None:
-    """Refuse a number that is too large for visitors; this module may have been imported before it served them."""
-    low, high = option.limits
-    if high is not None and isinstance(value, int | float) and value > high:
-        raise HTTPException(422, f"{option.name} must be between {low:g} and {high:g}.")
-
-
-def _parameter(option: Option) -> inspect.Parameter:
-    low, high = option.limits
-    limits: Any = {"ge": low, "le": high, "gt": option.above}
-    extra = {"enum": list(option.choices)} if option.choices else None
-    query: Any = Query(
-        option.default_given, alias=option.name, description=option.help, json_schema_extra=extra, **limits
-    )
-    return inspect.Parameter(option.field, inspect.Parameter.KEYWORD_ONLY, default=query, annotation=option.annotation)
 
 
 _Search = Annotated[SearchRequest, Depends(read_query(SearchRequest))]
@@ -293,6 +254,6 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _show_error)
     api.add_exception_handler(_Refusal, _show_refusal)
     api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
-    for one in (router, *load_hooks("http_router")):
+    for one in (router, queue.router, *load_hooks("http_router")):
         api.include_router(APIRouter(routes=filter_routes(one.routes)))
     return api

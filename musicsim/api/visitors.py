@@ -29,10 +29,11 @@ _REQUESTS_A_MINUTE = 3000  # per address, which a whole lecture hall may share; 
 _READS = ("GET", "HEAD", "OPTIONS")
 _COST_OF_A_FILE = 20  # in requests; other requests that change something cost the same
 # The unit is a request for a file or a cover, about 0.01 s of CPU time. Requests with higher costs compute something.
-_COSTS = ((re.compile(r"/api/playlist/?$"), 20), (re.compile(r"/api/|/radio/?$"), 5))
+_COSTS = ((re.compile(r"/api/(?:playlist|queue)/?$"), 20), (re.compile(r"/api/|/radio/?$"), 5))
 _RETRY_AFTER_S = 15
 _SCRIPTS = re.compile(r"/static/")  # 90% of requests; they cost nothing, because browsers cache the responses
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
+_QUESTION = re.compile(r"/api/queue/?$")  # it changes nothing, although it has a body
 _SEARCH = re.compile(r"/api/similar/?$")
 _PING = re.compile(r"/_stcore/host-config/?$")  # a page asks for it before it connects, and shows why it was refused
 _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check|agent)")
@@ -87,7 +88,7 @@ class Visitors:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _FOR_THE_OWNER.search(scope["path"]):
             raise Refused(404, "there is nothing here.")
-        is_reading = scope["method"] in _READS
+        is_reading = scope["method"] in _READS or (scope["method"] == "POST" and _QUESTION.search(scope["path"]))
         address = address_of(scope)
         cost = _cost_of_reading(scope["path"]) if is_reading else _COST_OF_A_FILE
         if wait_s := self._budgets.get(address).spend(cost):

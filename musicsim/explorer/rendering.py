@@ -27,9 +27,12 @@ def render_result(
     song: library.Song, rank: int, similarity: float | None, reason: str, *, with_files: bool = False
 ) -> dict[str, Any]:
     """Return a song as JSON, as the result of a search; the similarity is None for a search by words alone."""
-    similarity = None if similarity is None else round(similarity, 4)
-    found = {"rank": rank, "similarity": similarity, "reason": reason}
-    return render_song(song, with_files=with_files) | found
+    return render_song(song, with_files=with_files) | {"rank": rank} | render_finding(similarity, reason)
+
+
+def render_finding(similarity: float | None, reason: str) -> dict[str, Any]:
+    """Return the similarity of a result or of a song in a queue, and the reason why it is there, as JSON."""
+    return {"similarity": None if similarity is None else round(similarity, 4), "reason": reason}
 
 
 def render_steps(

@@ -12,7 +12,7 @@ from musicsim.api import Visitors
 from musicsim.api.streams import Dialect
 from tests.waiting import settled
 
-PLAYLIST, RADIO, COVER = "/api/playlist", "/radio", "/songs/1/cover"
+PLAYLIST, QUEUE, RADIO, COVER = "/api/playlist", "/api/queue", "/radio", "/songs/1/cover"
 
 
 class Server:
@@ -34,8 +34,8 @@ class Server:
             self.ended.append(request.client.host)
         await PlainTextResponse("yes")(scope, receive, send)
 
-    def get(self, path: str, address: str, *, is_reading=True) -> "Asked":
-        return Asked(self._app, path, address, is_reading)
+    def get(self, path: str, address: str, *, is_reading=True, method="GET") -> "Asked":
+        return Asked(self._app, path, address, is_reading, method)
 
     async def end(self, n: int = 1) -> None:
         for _ in range(n):
@@ -46,11 +46,11 @@ class Server:
 class Asked:
     """A request of a client that may leave, or not read the response."""
 
-    def __init__(self, app, path: str, address: str, is_reading: bool) -> None:
+    def __init__(self, app, path: str, address: str, is_reading: bool, method: str = "GET") -> None:
         self.status, self._is_reading, self._n_received = None, is_reading, 0
         self._has_left = asyncio.Event()
         scope = {
-            "type": "http", "method": "GET", "scheme": "http", "server": ("127.0.0.1", 2), "path": path,
+            "type": "http", "method": method, "scheme": "http", "server": ("127.0.0.1", 2), "path": path,
             "query_string": b"", "headers": [], "client": (address, 1),
         }  # fmt: skip
         self.task = asyncio.create_task(app(scope, self._receive, self._send))
@@ -92,6 +92,18 @@ def test_one_address_gets_two_of_four_places():
         assert server.at_work == []
 
     asyncio.run(attack())
+
+
+def test_queues_wait_in_the_line_of_playlists():
+    async def attack() -> list[str]:
+        server = Server()
+        for path, method in [(QUEUE, "POST"), (PLAYLIST, "GET")] * 5:
+            server.get(path, "198.51.100.1", method=method)
+        server.get(QUEUE, "203.0.113.1", method="POST")
+        await settled()
+        return server.at_work
+
+    assert asyncio.run(attack()) == ["198.51.100.1"] * 2 + ["203.0.113.1"]
 
 
 def test_addresses_take_turns():
@@ -166,8 +178,17 @@ def test_long_wait_returns_503(monkeypatch):
     assert asyncio.run(attack()) == 503
 
 
-@pytest.mark.parametrize(("path", "n"), [(PLAYLIST, 150), (RADIO, 600), ("/api/songs", 600), (COVER, 3000)])
-def test_requests_count_by_what_they_compute(path, n, monkeypatch):
+@pytest.mark.parametrize(
+    ("method", "path", "n"),
+    [
+        ("GET", PLAYLIST, 150),
+        ("POST", QUEUE, 150),
+        ("GET", RADIO, 600),
+        ("GET", "/api/songs", 600),
+        ("GET", COVER, 3000),
+    ],
+)
+def test_requests_count_by_what_they_compute(method, path, n, monkeypatch):
     monkeypatch.setattr("musicsim.api.budgets.time.monotonic", lambda: 0.0)
 
     async def serve(scope, receive, send) -> None:
@@ -177,7 +198,7 @@ def test_requests_count_by_what_they_compute(path, n, monkeypatch):
         app = Visitors(serve, Dialect(lambda _: True), lambda _: (0, 0))
         asked = []
         for _ in range(n + 1):
-            asked.append(Asked(app, path, "192.0.2.1", True))
+            asked.append(Asked(app, path, "192.0.2.1", True, method))
             await asked[-1].task
         return [request.status for request in asked]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +20,18 @@ from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import Query, examples_of
-from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer.search.query import Example, Query, examples_of
+from musicsim.explorer.search.requested import combine_examples, find_requested
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.words import parse_words
 from musicsim.hooks import load_hooks
 from musicsim.library import Song
 from musicsim.public import is_public
 
 SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
+MAX_EXAMPLES = 25
+"""Maximum number of further examples of a queue."""
+MAX_CALMER = 4
 _BLOCK = 12  # number of songs of the walk that are generated in one step
 # Nearest songs whose similarities differ by less than this may change places, so that two evenings differ. The last
 # places have a few more songs to choose from.
@@ -74,6 +79,21 @@ class QueueRequest:
     seed: int = 0  # the same seed gives the same queue
 
 
+def make_queue_request(
+    snapshot: Snapshot, example: int | Example | None, search: SearchRequest, *, feedback: Mapping[int, int],
+    removed: frozenset[int] = frozenset(), **conditions: Any,
+) -> QueueRequest:  # fmt: skip
+    """Return the request for a queue that starts from an example, or from the examples or words of `search` alone.
+
+    Words that the library does not know are ignored. Songs with a thumbs-down in `feedback` are left out.
+    `conditions` are other fields of the request.
+    """
+    search = replace(search, words=parse_words(snapshot, search.words).known)
+    query = None if example is None and not search.like else combine_examples(snapshot, example, search)
+    disliked = {song_id for song_id, thumb in feedback.items() if thumb < 0}
+    return QueueRequest(query=query, search=search, removed=removed | disliked, **conditions)
+
+
 def build_queue(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) -> list[QueueItem]:
     """Return the queue for a request, without the seed itself and without repeats.
 
@@ -82,7 +102,7 @@ def build_queue(snapshot: Snapshot, walker: Walk | None, request: QueueRequest) 
 
     Raises NotFoundError if a song of the request is not in the library or lacks a vector.
     """
-    request = replace(request, search=_narrow_energy(snapshot, request))
+    request = replace(request, search=narrow_energy(snapshot, request))
     drawn: dict[int, QueueItem] = {}
     for item in _natural(snapshot, walker, request):
         drawn.setdefault(item.song.id, item)
@@ -185,8 +205,8 @@ def _ask_hooks(walker: Walk, request: PlaylistRequest, random_state: int | None)
     return next((items for hook in hooks if (items := hook(walker, request, random_state)) is not None), None)
 
 
-def _narrow_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:
-    """Return the filters, narrowed to songs that are calmer or livelier than the seed."""
+def narrow_energy(snapshot: Snapshot, request: QueueRequest) -> SearchRequest:
+    """Return the filters of a request, narrowed to songs that are calmer or livelier than the seed."""
     search = request.search
     known = np.sort(snapshot.columns.energy[np.isfinite(snapshot.columns.energy)])
     if not request.calmer or not len(known):

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from musicsim.explorer.playlists.queue import MAX_EXAMPLES
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.albums.catalogue import Album, songs_of
 from musicsim.extensions.albums.request import AlbumPlaylistRequest, SimilarAlbumsRequest
@@ -17,7 +18,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components.listening import follow, play_songs
 from musicsim.ui.components.song_list import Action, row_of, show_cover, song_list
-from musicsim.ui.listen.seed import MAX_EXAMPLES, start_song
+from musicsim.ui.listen.seed import start_song
 from musicsim.ui.playlist.draft import PlaylistDraft
 from musicsim.ui.playlist.request_form import open_draft
 from musicsim.wording import clock, count

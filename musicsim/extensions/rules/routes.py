@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path
 
-from musicsim.api.http import ModelQuery, read_query
+from musicsim.api.parameters import ModelQuery, read_query
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import snapshot_under

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from musicsim.explorer.playlists.queue import SURPRISE
+from musicsim.explorer.playlists.queue import MAX_CALMER, MAX_EXAMPLES, SURPRISE
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
@@ -22,7 +22,7 @@ from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
 from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
 from musicsim.ui.listen import state
-from musicsim.ui.listen.seed import MAX_EXAMPLES, WORDS
+from musicsim.ui.listen.seed import WORDS
 from musicsim.ui.listen.state import LISTEN, ListenState, change
 from musicsim.wording import clock
 
@@ -45,7 +45,7 @@ def request_of(snapshot: Snapshot, now: ListenState) -> SearchRequest:
     like, unlike = (tuple(i for i in present if examples[i] == sign) for sign in (1, -1))
     return SearchRequest(
         **{field: _KEYS[field].get() for field in _GENERAL}, **filter_values(_KEYS, choices_of(snapshot)),
-        words=parse_words(snapshot, WORDS.get()).known, like=like, unlike=unlike, part=now.part,
+        words=WORDS.get(), like=like, unlike=unlike, part=now.part,
         by=_factor_of(snapshot),
     )  # fmt: skip
 
@@ -200,7 +200,7 @@ def show_chips(snapshot: Snapshot) -> None:
         st.button(
             label, on_click=state.make_calmer, args=(step,),
             **off_if(
-                calmer * step >= state.MAX_CALMER, f"No songs are {label.lower()} than these.",
+                calmer * step >= MAX_CALMER, f"No songs are {label.lower()} than these.",
                 f"Plays only songs that are {label.lower()} than this one. Click again for even {label.lower()} songs.",
             ),
         )  # fmt: skip

@@ -9,8 +9,7 @@ import streamlit as st
 
 from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.queue import QueueRequest
-from musicsim.explorer.search.requested import combine_examples
+from musicsim.explorer.playlists.queue import QueueRequest, make_queue_request
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import suggest_words
 from musicsim.public import is_public, visitor_may
@@ -127,13 +126,11 @@ def _show_music(snapshot: Snapshot, seed: Seed | None) -> tuple[int | None, list
 
 def _request(snapshot: Snapshot, seed: Seed) -> QueueRequest:
     state = state_of(seed.name)
-    search = request_of(snapshot, state)
-    query = None if seed.example is None and not search.like else combine_examples(snapshot, seed.example, search)
-    disliked = {i for i, thumb in opinions(snapshot.library).feedback().items() if thumb < 0}
-    return QueueRequest(
-        query=query, search=search, thumbs=thumbs_of(snapshot, seed.name, seed.song_id), target=state.target,
-        calmer=state.calmer, surprise=state.surprise, pins=state.pins, opening=state.opening, heard=state.heard,
-        removed=state.removed | disliked, length=state.length, seed=state.number,
+    return make_queue_request(
+        snapshot, seed.example, request_of(snapshot, state), feedback=opinions(snapshot.library).feedback(),
+        thumbs=thumbs_of(snapshot, seed.name, seed.song_id), target=state.target, calmer=state.calmer,
+        surprise=state.surprise, pins=state.pins, opening=state.opening, heard=state.heard, removed=state.removed,
+        length=state.length, seed=state.number,
     )  # fmt: skip
 
 

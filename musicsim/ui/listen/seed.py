@@ -7,6 +7,7 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 from musicsim.errors import MusicsimError
+from musicsim.explorer.playlists.queue import MAX_EXAMPLES
 from musicsim.explorer.search.query import Example, sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
@@ -16,7 +17,6 @@ from musicsim.ui.components.listening import play_songs
 from musicsim.ui.components.song_finder import MatchKind, ids_of_match
 from musicsim.ui.listen.state import ListenState, begin, state_of
 
-MAX_EXAMPLES = 25
 WORDS: Key[str] = Key("search_words", str, "words that songs must match", per_library=True, is_kept=True)
 PLAY_AT: Key[int | None] = Key("listen_play_at", lambda: None, "position in the queue to play next; -1 for the seed")
 

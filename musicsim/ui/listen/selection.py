@@ -6,6 +6,7 @@ import streamlit as st
 
 from musicsim._arrays import Int64Array
 from musicsim.audio import HEARD
+from musicsim.explorer.playlists.queue import MAX_EXAMPLES
 from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.media.playlist_files import MIME, m3u8
@@ -16,7 +17,7 @@ from musicsim.ui.base.text import off_if
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_map import MAX_MARKED
-from musicsim.ui.listen.seed import MAX_EXAMPLES, PLAY_AT, start_like
+from musicsim.ui.listen.seed import PLAY_AT, start_like
 from musicsim.ui.playlist.request_form import plan_around
 from musicsim.ui.train.training_view import select_training
 from musicsim.wording import count

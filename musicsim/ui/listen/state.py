@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from musicsim.explorer.playlists.queue import SURPRISE, Heard, QueueItem
+from musicsim.explorer.playlists.queue import MAX_CALMER, SURPRISE, Heard, QueueItem
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.ui.base.keys import Key
 
@@ -13,7 +13,6 @@ _MORE = 10  # number of songs that are added when few are left
 _FEW = 6
 _MAX_STEPS = 30  # maximum number of undo steps
 _MAX_SURPRISE = 0.9
-MAX_CALMER = 4
 
 
 @dataclass(frozen=True, slots=True)
