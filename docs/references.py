@@ -120,6 +120,9 @@ _ANSWERS = {
     "GET /api/rules/{name}/songs": "a list of [songs](#songs) in order",
     "GET /api/playlist": "a list of [songs](#songs) in order, each with `reason`, which is null if it is not known",
     "POST /api/queue": "a [queue](#queues)",
+    "GET /api/find": "an object with `matches`, a list of [matches](#matches), and `suggestions`, words to try if "
+    "nothing matches",
+    "GET /api/find/songs": "an object with `ids`, and `n_songs`, the number of ids without the limit",
     "GET /api/daily": "an object with `settings`, and `run` with `day` and `mixes`, each with `name`, `why` and "
     "`songs`; `run` is null before the first mixes",
     "POST /api/daily": "an object with `job`, the id of the job",
@@ -175,6 +178,12 @@ _FIELDS = {
         "unknown_words": "Words that the library does not know; they are ignored.",
         "energy": "The range of energy to which `calmer` narrows the songs; null if it does not.",
         "search_trouble": "Reason why the index server was not used; null if it was used, or if there is none.",
+    },
+    "Matches": {
+        "kind": "`artist`, `album`, `song` or `words`.",
+        "value": "For `GET /api/find/songs`. It is the id of a song, or the words for `words` of a search.",
+        "title": "Title or name, or the meaning of the words.",
+        "sub": "Artist of a song, number of songs, or words that the library does not know.",
     },
     "Albums": {
         "id": "Number of the album: the lowest number of its songs.",

@@ -3,6 +3,11 @@
 from collections.abc import Collection
 
 
+def clean(text: object) -> str:
+    """Return text that every browser accepts: lone surrogates from file names become question marks."""
+    return str(text).encode("utf-8", "replace").decode()
+
+
 def count(n: int, noun: str) -> str:
     """Return a number with its noun, such as “1 song” or “2,000 songs”."""
     plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith(("ch", "x")) else "s")

@@ -6,6 +6,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from musicsim.explorer.search.matches import name_matches
 from musicsim.explorer.search.query import Examples, find_similar, find_similar_artists
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library, Song
@@ -251,9 +252,9 @@ def test_no_names_are_sent_before_typing(full, monkeypatch):
 
 def test_prefix_matches_come_first():
     names = ["Blue Note", "note", "The Notes", "Notebook", "Other"]
-    found = [match.value for match in song_finder.name_matches(names, "NOTE")]
+    found = [match.value for match in name_matches(names, "NOTE")]
     assert found == ["Notebook", "note", "Blue Note", "The Notes"]
-    assert len(song_finder.name_matches([f"note {n}" for n in range(100)], "note")) == 20
+    assert len(name_matches([f"note {n}" for n in range(100)], "note")) == 20
 
 
 def rows_for_keys(monkeypatch) -> None:

@@ -22,10 +22,10 @@ from musicsim.extensions.guessing.guess import (
 from musicsim.library import Library
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.library.review import pick_rows
-from musicsim.wording import count
+from musicsim.wording import clean, count
 
 _VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}
 _CODES_HELP = (

@@ -21,9 +21,9 @@ from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import clean, off_if, plain, show_errors
+from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components.downloads import show_table
-from musicsim.wording import count, count_are
+from musicsim.wording import clean, count, count_are
 
 _ASSETS = Path(__file__).parent / "assets"
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")

@@ -11,9 +11,9 @@ from musicsim.extensions.music_servers.sync import remove
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain, show_errors, toast_errors
+from musicsim.ui.base.text import off_if, plain, show_errors, toast_errors
 from musicsim.ui.components.jobs_view import BUSY, start_job
-from musicsim.wording import clock, count
+from musicsim.wording import clean, clock, count
 
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}
 _CHOICES_SHOWN = 25

@@ -14,10 +14,10 @@ from musicsim.extensions.music_servers.server_songs import ServerList, ServerSon
 from musicsim.library import Library
 from musicsim.library.importing import day_of
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.sending import Sending
-from musicsim.wording import count
+from musicsim.wording import clean, count
 
 _SERVER: Key[str] = Key("playlist_server", str, "name of the server that playlists are sent to", per_library=True)
 _WRITTEN: Key[tuple[str, str]] = Key(

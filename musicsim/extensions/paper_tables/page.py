@@ -13,10 +13,10 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.paper_tables import paper_tables
 from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base.text import clean, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job, watch_until_end
-from musicsim.wording import capitalize
+from musicsim.wording import capitalize, clean
 
 _MAX_LISTED = 3  # maximum number of claims in the list above the tables
 _OF_PAPER = re.compile(r" \((?:the )?(?:thesis|paper): ([^)]*)\)")

@@ -14,9 +14,9 @@ from musicsim.extensions.tag_writing.values import describe_values
 from musicsim.library import Library
 from musicsim.ui.base.desk import AT_ONCE_S, desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.jobs_view import BUSY, start_job
-from musicsim.wording import count
+from musicsim.wording import clean, count
 
 _LABELS = {
     Property.TEMPO: "Tempo",

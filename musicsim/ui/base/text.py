@@ -12,6 +12,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.public import safe_message
+from musicsim.wording import clean
 
 _log = logging.getLogger(__name__)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$:~#|{}!&^=])")
@@ -27,11 +28,6 @@ def plain(text: object) -> str:
     escaped = _SPECIAL.sub(r"\\\1", unlinked)
     # Markdown would read "1. Intro" and "- 2 -" at the start of a line as lists
     return _LIST_MARK.sub(lambda mark: mark[0] + "\u200b" if mark[0].isdigit() else "\\" + mark[0], escaped)
-
-
-def clean(text: object) -> str:
-    """Return text that every browser accepts: lone surrogates from file names become question marks."""
-    return str(text).encode("utf-8", "replace").decode()
 
 
 def shorten(text: object, longest: int) -> str:

@@ -9,8 +9,8 @@ from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
 from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
-from musicsim.ui.base.text import clean
 from musicsim.ui.compare import session
+from musicsim.wording import clean
 
 _KEY = "compare_cards"
 _QUESTIONS = {"odd": "Which one does not belong?", "like": "Which is more like the first?"}

@@ -10,12 +10,12 @@ from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
 from musicsim.ui.base import openers
-from musicsim.ui.base.text import clean, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import VISITOR_NAME, opinions
 from musicsim.ui.compare import session
 from musicsim.ui.compare.answers import show_survey
 from musicsim.ui.compare.cards import show_cards
-from musicsim.wording import count
+from musicsim.wording import clean, count
 
 _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 

@@ -1,103 +1,29 @@
 """A box that searches as the user types, for songs, artists, albums, words, or names from a list."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-import numpy as np
 import streamlit as st
 
-from musicsim._arrays import Int64Array
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.requested import find_matching_rows
+from musicsim.explorer.search.matches import (
+    FEW,
+    ONLY_SONGS,
+    Match,
+    MatchKind,
+    name_match,
+    name_matches,
+    song_match,
+    song_matches,
+    trim_text,
+)
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import Words, parse_sound, parse_words
-from musicsim.library import Song
 from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import Key, read_event
-from musicsim.ui.base.text import clean
-from musicsim.wording import count
+from musicsim.wording import clean
 
-_MAX_MATCHES = 20
-_MAX_TEXT = 200
 _MAX_CHOSEN = 100
-FEW = 200  # maximum number of names for which the browser receives the whole list
-
-MatchKind = Literal["artist", "album", "song", "words", "name"]
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A match below the box: `title`, followed by `sub` in gray."""
-
-    kind: MatchKind
-    value: str  # a name; a song id; an album's artist and name on two lines; or words
-    title: str
-    sub: str = ""
-
-
-_KINDS: tuple[MatchKind, ...] = ("artist", "album", "song", "words")
-ONLY_SONGS: tuple[MatchKind, ...] = ("song",)
-
-
-def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = _KINDS) -> list[Match]:
-    """Return at most twenty artists, albums and songs whose names contain `text`, and a match for `text` as words."""
-    results = snapshot.find(text, _MAX_MATCHES)
-    matches = [Match("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in results.artists]
-    for name, by, n in results.albums:
-        sub = " · ".join(["album", *filter(None, [clean(by)]), count(n, "song")])
-        matches.append(Match("album", clean(f"{by}\n{name}"), clean(name), sub))
-    matches += [_song_match(song) for song in results.songs]
-    matches = [match for match in matches if match.kind in kinds]
-    return matches + _word_matches(snapshot, text, matches) if "words" in kinds else matches
-
-
-def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list[Match]:
-    """Return a match if `text` is understood as words, and one by sound if an extension ranks songs by texts.
-
-    If names also match, all of the text must be understood.
-    """
-    words, sound = parse_words(snapshot, text), parse_sound(snapshot, text)
-    by_sound = [] if sound is None else [_words_match(sound, "songs ranked by sound")]
-    is_name = bool(names) and (words.unknown or all(part.filters.artists for part in words.parts))
-    if not words.parts or is_name or words == sound:
-        return by_sound
-    sub = "songs that match these words"
-    if words.unknown:
-        sub += f"; not understood: {', '.join(words.unknown)}"
-    return [_words_match(words, sub), *by_sound]
-
-
-def _words_match(words: Words, sub: str) -> Match:
-    return Match("words", clean(words.known), clean(" · ".join(part.words for part in words.parts)), clean(sub))
-
-
-def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
-    """Return the ids of a match's songs, int64; for words, best matches first."""
-    if kind == "artist":
-        return snapshot.row_ids[snapshot.columns.artist.is_in([value])]
-    if kind == "words":
-        return snapshot.row_ids[find_matching_rows(snapshot, SearchRequest(words=parse_words(snapshot, value).known))]
-    by, _, name = value.partition("\n")
-    ids = snapshot.library.songs_of_album(name, by) if kind == "album" else [int(value)]
-    return np.array([song.id for song in snapshot.songs_by_id(ids)], dtype=np.int64)
-
-
-def name_matches(names: Sequence[str], text: str) -> list[Match]:
-    """Return at most twenty names that contain `text`, ignoring case; names that begin with it come first."""
-    text = text.casefold()
-    matching = [name for name in names if text in name.casefold()]
-    matching.sort(key=lambda name: (not name.casefold().startswith(text), name))
-    return [_name_match(name) for name in matching[:_MAX_MATCHES]]
-
-
-def _song_match(song: Song) -> Match:
-    return Match("song", str(song.id), clean(song.title), clean(song.byline))
-
-
-def _name_match(name: str) -> Match:
-    return Match("name", clean(name), clean(name))
 
 
 @st.fragment
@@ -140,7 +66,7 @@ def find_songs(
 
     _find_many(
         label, key=key, help=help, placeholder=placeholder,
-        chosen=[(song.id, _song_match(song)) for song in snapshot.songs_by_id(chosen)],
+        chosen=[(song.id, song_match(song)) for song in snapshot.songs_by_id(chosen)],
         search=partial(song_matches, snapshot, kinds=ONLY_SONGS), parse=id_of, most=most, on_change=on_change,
     )  # fmt: skip
 
@@ -162,7 +88,7 @@ def find_names(
     else:
         _find_many(
             label, key=f"{key.name}_finder", help=help, placeholder=f"Type to search {len(names):,} entries",
-            chosen=[(name, _name_match(name)) for name in key.get()], search=partial(name_matches, names),
+            chosen=[(name, name_match(name)) for name in key.get()], search=partial(name_matches, names),
             parse=lambda value: next((name for name in names if clean(name) == value), None),
             most=_MAX_CHOSEN, on_change=key.set,
         )  # fmt: skip
@@ -206,7 +132,7 @@ def _box(
     is_labelled: bool, placeholder: str, help: str = "", suggest: Callable[[], Sequence[str]] = tuple, **callbacks: Any,
 ) -> None:  # fmt: skip
     sent = read_event(key, "text")
-    text = " ".join(sent[:_MAX_TEXT].split()) if isinstance(sent, str) else ""
+    text = trim_text(sent) if isinstance(sent, str) else ""
     matches = search(text) if text else ()
     known = suggest() if text and not matches else ()
     component("song_finder", isolate_styles=False)(

@@ -22,10 +22,11 @@ from musicsim.hooks import load_hooks
 from musicsim.public import is_allowed
 from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
-from musicsim.ui.base.text import clean, plain
+from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.components.downloads import chart
 from musicsim.ui.components.listening import upload_address
+from musicsim.wording import clean
 
 _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed

@@ -19,10 +19,10 @@ from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, plain, show_errors
+from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.wording import count, count_are
+from musicsim.wording import clean, count, count_are
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
 _MAX_LISTED = 500  # maximum number of rows in a table; a download has all rows

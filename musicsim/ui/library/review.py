@@ -15,11 +15,11 @@ from musicsim.library.stores.genres import genre_spellings
 from musicsim.library.stores.tag_edits import TagChange
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import clean, off_if, plain
+from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import BUSY, start_job
 from musicsim.ui.components.listening import play_songs
-from musicsim.wording import capitalize, clock, count
+from musicsim.wording import capitalize, clean, clock, count
 
 T = TypeVar("T")
 

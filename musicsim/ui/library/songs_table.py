@@ -13,10 +13,9 @@ from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
 from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import clean
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.listening import play_songs
-from musicsim.wording import clock, count
+from musicsim.wording import clean, clock, count
 
 _KEY = "library_songs"
 _EDIT = "edit tags"  # name of the dialog; its subject is a list of song ids

@@ -11,6 +11,7 @@ from musicsim.explorer.playlists.queue import MAX_CALMER, MAX_EXAMPLES, SURPRISE
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.matches import ONLY_SONGS, MatchKind, ids_of_match, song_matches
 from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.factors import list_factors
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -20,7 +21,7 @@ from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.filter_widgets import filter_values, filter_widgets
-from musicsim.ui.components.song_finder import ONLY_SONGS, MatchKind, find_song, ids_of_match, song_matches
+from musicsim.ui.components.song_finder import find_song
 from musicsim.ui.listen import state
 from musicsim.ui.listen.seed import WORDS
 from musicsim.ui.listen.state import LISTEN, ListenState, change

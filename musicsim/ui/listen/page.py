@@ -10,6 +10,7 @@ import streamlit as st
 from musicsim._arrays import Float32Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer.playlists.queue import QueueRequest, make_queue_request
+from musicsim.explorer.search.matches import song_matches
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import suggest_words
 from musicsim.public import is_public, visitor_may
@@ -20,7 +21,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.jobs_view import stop_without_songs
-from musicsim.ui.components.song_finder import find_song, song_matches
+from musicsim.ui.components.song_finder import find_song
 from musicsim.ui.components.why_view import show_why
 from musicsim.ui.listen.add_sound import add_sound
 from musicsim.ui.listen.card import card_actions, show_card

@@ -8,13 +8,13 @@ import numpy as np
 from musicsim._arrays import Int64Array
 from musicsim.errors import MusicsimError
 from musicsim.explorer.playlists.queue import MAX_EXAMPLES
+from musicsim.explorer.search.matches import MatchKind, ids_of_match
 from musicsim.explorer.search.query import Example, sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.ui.base.keys import CHOSEN, MARKED, Key
 from musicsim.ui.base.uploads import EXAMPLE, Upload, example_of
 from musicsim.ui.components.listening import play_songs
-from musicsim.ui.components.song_finder import MatchKind, ids_of_match
 from musicsim.ui.listen.state import ListenState, begin, state_of
 
 WORDS: Key[str] = Key("search_words", str, "words that songs must match", per_library=True, is_kept=True)

@@ -7,17 +7,18 @@ from functools import partial
 
 import streamlit as st
 
+from musicsim.explorer.search.matches import Match, name_matches
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import clean, off_if, plain, shorten, toast_errors
-from musicsim.ui.components.song_finder import Match, find_song, name_matches
+from musicsim.ui.base.text import off_if, plain, shorten, toast_errors
+from musicsim.ui.components.song_finder import find_song
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend
 from musicsim.ui.playlist.request_form import open_draft, playlists_of
-from musicsim.wording import count
+from musicsim.wording import clean, count
 
 MAX_NAME = 100
 _MAX_TITLE = 45  # so that two titles fit into a name

@@ -14,6 +14,7 @@ import streamlit as st
 from musicsim.explorer.playlists.reason_weights import is_stable, lower_reason
 from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import Edge, Effect, GeneratedPlaylist, Walk
+from musicsim.explorer.search.matches import MatchKind, ids_of_match, song_matches
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Song
@@ -22,7 +23,7 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
-from musicsim.ui.components.song_finder import MatchKind, find_song, ids_of_match, song_matches
+from musicsim.ui.components.song_finder import find_song
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist import actions

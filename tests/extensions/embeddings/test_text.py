@@ -15,13 +15,13 @@ from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.explorer.health.backups import back_up, restore
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer.search.matches import song_matches
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.words import parse_words
 from musicsim.extensions.embeddings.adding import add_text
 from musicsim.extensions.embeddings.text_networks import TextNetwork
 from musicsim.library import Library
-from musicsim.ui.components.song_finder import song_matches
 from musicsim.ui.listen import queue_view
 from tests.command import run
 from tests.extensions.embeddings.text_files import (
