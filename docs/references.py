@@ -123,6 +123,8 @@ _ANSWERS = {
     "GET /api/find": "an object with `matches`, a list of [matches](#matches), and `suggestions`, words to try if "
     "nothing matches",
     "GET /api/find/songs": "an object with `ids`, and `n_songs`, the number of ids without the limit",
+    "GET /api/options": "a list of [options](#options), in the order of the form",
+    "GET /api/options/{name}": "a list of names",
     "GET /api/daily": "an object with `settings`, and `run` with `day` and `mixes`, each with `name`, `why` and "
     "`songs`; `run` is null before the first mixes",
     "POST /api/daily": "an object with `job`, the id of the job",
@@ -184,6 +186,19 @@ _FIELDS = {
         "value": "For `GET /api/find/songs`. It is the id of a song, or the words for `words` of a search.",
         "title": "Title or name, or the meaning of the words.",
         "sub": "Artist of a song, number of songs, or words that the library does not know.",
+    },
+    "Options": {
+        "name": "Name of the parameter, and of the field in `search`.",
+        "label": "Label for a form; empty if the option is set in another way.",
+        "help": "Description.",
+        "kind": "`names`, `songs`, `range`, `number`, `choice`, `switch` or `text`.",
+        "is_filter": "Whether it is a condition on songs.",
+        "default": "Default value.",
+        "min": "Smallest number that is allowed; null without a limit.",
+        "max": "Largest number that is allowed; null without a limit.",
+        "choices": "Values that songs in the library have; null if there are more than 200.",
+        "n_choices": "Number of these values.",
+        "bounds": "Smallest and largest number that songs have; null if they do not differ.",
     },
     "Albums": {
         "id": "Number of the album: the lowest number of its songs.",

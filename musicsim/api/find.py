@@ -1,13 +1,14 @@
-"""The search box of *Listen* over HTTP."""
+"""The search box of *Listen* over HTTP, and the filters of a search as JSON."""
 
 from dataclasses import asdict
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from musicsim.api.bodies import TextSafeJSON
 from musicsim.api.parameters import ModelQuery
 from musicsim.explorer.libraries import open_library
+from musicsim.explorer.search.form import describe_options, find_choices
 from musicsim.explorer.search.matches import KINDS, ids_of_match, song_matches, trim_text
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.snapshot.words import suggest_words
@@ -57,3 +58,24 @@ def songs_of_match(
     ids = ids_of_match(snapshot, kind, value)
     ids = ids[snapshot.rows_of(ids) >= 0]
     return TextSafeJSON({"ids": ids[:limit].tolist(), "n_songs": len(ids)})
+
+
+@router.get("/options")
+@visitor_may
+def options(library: str | None = None, model: ModelQuery = None) -> Response:
+    """List the options of a search, which `POST /api/queue` and `GET /api/similar` accept, with their possible values.
+
+    An option with more than 200 values has no `choices`; search them with `GET /api/options/{name}`.
+    """
+    return TextSafeJSON(describe_options(snapshot_under(open_library(library), model)))
+
+
+@router.get("/options/{name}")
+@visitor_may
+def choices(
+    name: Annotated[str, Path(description="name of an option of the kind `names`")],
+    text: Annotated[str, Query(description="part of a value")] = "",
+    library: str | None = None,
+) -> Response:
+    """List at most 20 values of an option that contain a text; values that begin with it come first."""
+    return TextSafeJSON(find_choices(take_snapshot(open_library(library)), name, trim_text(text)))
