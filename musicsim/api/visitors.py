@@ -31,7 +31,7 @@ _COST_OF_A_FILE = 20  # in requests; other requests that change something cost t
 # The unit is a request for a file or a cover, about 0.01 s of CPU time. Requests with higher costs compute something.
 _COSTS = ((re.compile(r"/api/(?:playlist|queue)/?$"), 20), (re.compile(r"/api/|/radio/?$"), 5))
 _RETRY_AFTER_S = 15
-_SCRIPTS = re.compile(r"/static/")  # 90% of requests; they cost nothing, because browsers cache the responses
+_SCRIPTS = re.compile(r"/(?:static|scripts)/")  # most requests; they cost nothing, because browsers cache the responses
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
 _QUESTION = re.compile(r"/api/queue/?$")  # it changes nothing, although it has a body
 _SEARCH = re.compile(r"/api/similar/?$")

@@ -35,9 +35,9 @@ from musicsim.ui.base.message_cache import STORED_RUNS, MessageCache
 from musicsim.ui.base.page_files import PageFiles
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, is_reconnection, rerun_of
 from musicsim.ui.base.page_requests import PageRequests
+from musicsim.ui.base.scripts import script_routes
 from musicsim.ui.base.text import show_error
 from musicsim.ui.components.listening import player_routes
-from musicsim.ui.components.song_map import map_script_routes
 
 _log = logging.getLogger(__name__)
 # With fast reruns, a rerun of the page discards waiting reruns of its fragments, and the clicks that caused them. Each
@@ -117,7 +117,7 @@ def app_options() -> dict[str, Any]:
     middleware += [Middleware(PageFiles), Middleware(PageRequests), Middleware(MessageCache)]
     moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
     return {
-        "routes": filter_routes([*routes(prefix), *map_script_routes(prefix), *player_routes(prefix), *moved, *pages]),
+        "routes": filter_routes([*routes(prefix), *script_routes(prefix), *player_routes(prefix), *moved, *pages]),
         "middleware": middleware,
         "on_script_error": show_error,
         "lifespan": _lifespan,

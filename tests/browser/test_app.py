@@ -118,7 +118,7 @@ def test_search_box_works_with_keyboard(page, address):
     second = options.nth(1).get_attribute("title").splitlines()[0]
     # a song found later comes first: the mark stays on its song
     page.get_by_test_id("finder").evaluate(
-        """({finder}) => {
+        """({view: finder}) => {
             const matches = [finder.matches.at(-1), ...finder.matches.slice(0, -1)];
             const data = {...finder.component.data, matches};
             finder.receive({...finder.component, data});

@@ -4,8 +4,11 @@ Streamlit then calls the function that the component returned for the previous d
 """
 
 import pytest
+from playwright.sync_api import Route
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
-from musicsim.ui.base.frame import scripts
+from musicsim.ui.base.scripts import loader, script_routes
 
 # Loads a component. `call` gives it data, as Streamlit does; `gone` collects the functions that it returns.
 LOAD = """async (script) => {
@@ -16,8 +19,8 @@ LOAD = """async (script) => {
   window.sent = [];
   window.gone = [];
   const set = (...event) => window.sent.push(event);
-  window.call = (data) => window.gone.push(
-    show({ data, parentElement: window.parentElement, setStateValue: set, setTriggerValue: set })
+  window.call = async (data) => window.gone.push(
+    await show({ data, parentElement: window.parentElement, setStateValue: set, setTriggerValue: set })
   );
 }"""
 FINDER = {
@@ -27,21 +30,57 @@ FINDER = {
 
 
 @pytest.fixture
-def load(page):
-    """Load the component of some scripts into an empty page."""
+def asked(page):
+    """Serve the scripts below a base path, to an empty page; return the addresses that the page asks for."""
+    addresses = []
+    with TestClient(Starlette(routes=script_routes("/base"))) as client:
 
-    def load(*names: str) -> None:
-        page.evaluate(LOAD, scripts(*names))
+        def answer(route: Route) -> None:
+            addresses.append(route.request.url)
+            said = client.get(route.request.url)
+            route.fulfill(status=said.status_code, headers=dict(said.headers), body=said.content)
 
-    page.goto("about:blank")
-    return load
+        page.route("http://testserver/base/scripts/**", answer)
+        empty = {"body": "<!doctype html>", "content_type": "text/html"}
+        page.route("http://testserver/base/", lambda route: route.fulfill(**empty))
+        page.goto("http://testserver/base/")
+        yield addresses
+
+
+@pytest.fixture
+def load(page, asked):
+    """Load a component into an empty page."""
+    return lambda *script: page.evaluate(LOAD, loader(*script))
+
+
+def test_component_of_an_extension_uses_scripts_of_the_pages(page, load, asked):
+    load("links", "listening_tests")
+    page.evaluate("call({ links: [{ name: 'Ann', url: 'http://testserver/ann' }] })")
+    assert page.get_by_role("button", name="Copy the link of Ann").inner_text() == "Copy"
+    assert len(asked) == len(set(asked)) == 4
+
+
+def test_data_arrive_in_order_while_script_loads(page, load):
+    load("song_finder")
+    page.evaluate("data => Promise.all(['p', 'pi'].map(text => call({ ...data, text, label: text })))", FINDER)
+    assert page.locator("input").get_attribute("aria-label") == "pi"
+    assert page.locator("input").count() == 1
+
+
+def test_component_that_leaves_page_while_script_loads_is_closed(page, load):
+    load("song_finder")
+    page.evaluate("data => { const called = call(data); parentElement.remove(); return called; }", FINDER)
+    page.evaluate("gone.at(-1)()")
+    assert page.evaluate("parentElement.childElementCount") == 0
 
 
 def test_search_box_keeps_text_if_newer_data_arrives_early(page, load):
     load("song_finder")
     page.evaluate("data => call(data)", FINDER)
     page.locator("input").fill("piano")
-    page.evaluate("data => { call({...data, text: 'p'}); gone.at(-1)(); call({...data, text: 'pi'}); }", FINDER)
+    page.evaluate(
+        "async data => { await call({...data, text: 'p'}); gone.at(-1)(); await call({...data, text: 'pi'}); }", FINDER
+    )
     assert page.locator("input").input_value() == "piano"
     assert page.evaluate("document.activeElement.tagName") == "INPUT"
     page.evaluate("parentElement.remove(); gone.at(-1)()")
@@ -78,7 +117,7 @@ def test_dropped_file_is_given_once(page, load):
           document.body.append(box);
           let given = 0;
           box.firstChild.addEventListener("change", () => { given += 1; });
-          for (const taken of ["", "first", "second"]) call({ taken });
+          for (const taken of ["", "first", "second"]) await call({ taken });
           const dataTransfer = new DataTransfer();
           dataTransfer.items.add(new File(["sound"], "song.mp3"));
           document.dispatchEvent(new DragEvent("drop", { dataTransfer }));

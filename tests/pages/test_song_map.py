@@ -11,7 +11,7 @@ from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.map_columns import to_unit
 from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.ui.base.frame import SHELL, asset
+from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.keys import read_event
 from musicsim.ui.components import song_map
 from tests.pages.actions import maps, open_page
@@ -76,12 +76,6 @@ def test_outline_contains_only_visible_legend_entries(snapshot):
     assert len(of_entry) == 4
     assert len({snapshot.songs_at([row])[0].genre for row in of_entry.tolist()}) == 1
     assert song_map.filter_by_legend(snapshot, rows, "genre", None) is rows
-
-
-def test_vendored_script_matches_documented_hash():
-    import hashlib
-
-    assert hashlib.sha256(asset(f"vendor/{song_map.SCRIPT}").encode()).hexdigest() in asset("vendor/README.md")
 
 
 def test_event_of_component_that_has_left_page_is_none():

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pandas as pd
@@ -21,11 +20,11 @@ from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe, limits
+from musicsim.ui.base.scripts import component
 from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components.downloads import show_table
 from musicsim.wording import clean, count, count_are
 
-_ASSETS = Path(__file__).parent / "assets"
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
 _CHOSEN: Key[int | None] = Key("listening_test", lambda: None, "id of the selected listening test", per_library=True)
 _PROBLEM: Key[str] = Key("listening_said", str, "error message from the last action", per_library=True)
@@ -147,12 +146,9 @@ def _draw_links(library: Library, test: store.KeptTest, results: Results) -> Non
                 "To invite strangers, run a public demonstration with --keep-answers "
                 "(docs/research/listening_tests.md)."
             )
-        css, js = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("links.css", "links.js"))
         listeners = [one.listener for one in results.progress]
         links = [{"name": clean(one.name), "url": _link(library, one)} for one in listeners]
-        st.components.v2.component("musicsim_listening_links", css=css, js=js)(
-            key="listening_links", data={"links": links}, height="content"
-        )
+        component("links", "listening_tests")(key="listening_links", data={"links": links}, height="content")
         st.button(
             "Add a listener", icon=":material/person_add:", key="listening_more", on_click=_invite,
             args=(library, test.id, 1),

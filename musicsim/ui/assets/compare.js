@@ -2,6 +2,11 @@
 // sound, so the page's player is only paused and keeps its queue. Answers are sent to Python as one trigger, "action",
 // with their turn.
 
+import { fetchStyle, mount, pagePlayer, resolve } from "./component.js";
+import { element, icon } from "./elements.js";
+import { hasOwnSpace, isTyping } from "./keys.js";
+
+const STYLE = await fetchStyle("compare.css", import.meta.url);
 const LOOK_MS = 250; // interval for showing the state of the sound
 const HEARD_MS = 2000; // playing time after which a song counts as heard
 const MAX_LOOK_MS = 1500; // a background tab polls less often; after a longer pause, the tab was suspended and silent
@@ -10,7 +15,7 @@ const PLAY = "M8 5.5v13l11-6.5z";
 const PAUSE = "M8 5.5h3v13H8zM13.5 5.5h3v13h-3z";
 
 /** A button with its key; after a change, the focus returns to the button with this `name`. */
-function button(name, words, key, act, disabled = false) {
+function keyButton(name, words, key, act, disabled = false) {
   const made = element("button", { type: "button", className: "act", disabled }, words);
   if (key) made.append(" ", element("kbd", { textContent: key })); // without the space, screen readers join both
   Object.assign(made.dataset, { name, testid: `compare-${name}` });
@@ -109,7 +114,7 @@ class Comparison {
 
   load(song) {
     this.current = song;
-    this.sound.src = new URL(song.track.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
+    this.sound.src = resolve(song.track.url);
     this.setVolume();
   }
 
@@ -280,7 +285,7 @@ class Comparison {
 
   chooser(song, index, name) {
     const words = this.data.form === "odd" ? "Does not belong" : "More like the first";
-    const chooser = button(`choose-${index}`, words, song.mark, () => this.choose(index));
+    const chooser = keyButton(`choose-${index}`, words, song.mark, () => this.choose(index));
     chooser.classList.add("choose");
     chooser.setAttribute("aria-label", `${words} ${song.mark}: ${name}`);
     return chooser;
@@ -291,9 +296,9 @@ class Comparison {
     return element(
       "div",
       { className: "acts" },
-      button("unsure", "I am unsure", "u", () => this.answer("unsure")),
-      button("skip", "Another question", "s", () => this.answer("skip")),
-      button("undo", "Undo", "z", () => this.answer("undo"), none),
+      keyButton("unsure", "I am unsure", "u", () => this.answer("unsure")),
+      keyButton("skip", "Another question", "s", () => this.answer("skip")),
+      keyButton("undo", "Undo", "z", () => this.answer("undo"), none),
       element("span", { className: "keys", textContent: "← → to move, space to play, Enter to choose" }),
     );
   }
@@ -348,4 +353,4 @@ class Comparison {
   }
 }
 
-export default (component) => mount(component, "compare", "compare", Comparison);
+export default (component) => mount(component, "compare", "compare", Comparison, STYLE);

@@ -1,5 +1,7 @@
 // Takes a file that is dropped anywhere on the page, and gives it to the upload box behind the button "Add sound".
 
+import { closeIfGone } from "./component.js";
+
 const BUTTON = ".st-key-listen_sound button";
 const BOX = ".st-key-search_file input[type=file]";
 const STYLE = `

@@ -1,26 +1,28 @@
-// Elements and drawings that several components have; a component's script comes after this one. Titles and names come
-// from file tags: they are set as text, never as markup.
+// Elements and drawings that several components have. Titles and names come from file tags: they are set as text, never
+// as markup.
 
-const pagePlayer = () => window[Symbol.for("musicsim.player")];
-
-/** Return true if the space bar already has a function on this element, such as a button or a list. */
-const hasOwnSpace = (target) =>
-  target.closest("button, a[href], summary, input, [role]:not([role=slider], [role=document], [role=region], [role=main], [role=application])") !== null;
-
-function isTyping(element) {
-  const keyless = ["button", "checkbox", "radio", "range", "submit", "reset"];
-  if (element instanceof HTMLInputElement) return !keyless.includes(element.type);
-  return element.isContentEditable || Boolean(element.closest("textarea, select, [role=textbox], [role=combobox]"));
-}
-
-function element(tag, properties = {}, ...children) {
+/** Return an element with its class or its properties, and with its children. */
+export function element(tag, look = {}, ...children) {
+  const properties = typeof look === "string" ? { className: look } : look;
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
   return made;
 }
 
+/** Return a button with the name that screen readers say. */
+export function button(label, act, look = {}, ...children) {
+  const made = element("button", { type: "button", ariaLabel: label, ...look }, ...children);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/** Return a button that shows a drawing, and its name as a tip. */
+export function iconButton(path, label, act, look = {}) {
+  return button(label, act, { title: label, ...look }, icon(path));
+}
+
 /** Return a line drawing on a grid of 24 x 24. */
-function icon(path) {
+export function icon(path) {
   const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   drawing.setAttribute("viewBox", "0 0 24 24");
   drawing.setAttribute("aria-hidden", "true");
@@ -30,7 +32,7 @@ function icon(path) {
   return drawing;
 }
 
-function clock(seconds) {
+export function clock(seconds) {
   if (!Number.isFinite(seconds)) return "–:––";
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const rest = String(Math.floor(seconds) % 60).padStart(2, "0");
@@ -38,7 +40,7 @@ function clock(seconds) {
 }
 
 /** Empty a canvas and return its pen, which draws in CSS pixels; return null if the canvas is hidden. */
-function penOf(canvas) {
+export function penOf(canvas) {
   const { clientWidth: width, clientHeight: height } = canvas;
   if (!width || !height) return null;
   const scale = window.devicePixelRatio || 1;
@@ -50,7 +52,7 @@ function penOf(canvas) {
 
 /** Draw a waveform as bars, at most `tall` pixels high and below `top`; `look(share)` returns the color and opacity of
  * the bar at a share of the width. */
-function drawBars(pen, peaks, { top, tall }, look) {
+export function drawBars(pen, peaks, { top, tall }, look) {
   const n = Math.max(1, Math.floor(pen.canvas.clientWidth / 3));
   for (let i = 0; i < n; i += 1) {
     const [from, to] = [i, i + 1].map((at) => Math.floor((at * peaks.length) / n));
@@ -59,18 +61,3 @@ function drawBars(pen, peaks, { top, tall }, look) {
     pen.fillRect(3 * i, top + (tall - height) / 2, 2, height);
   }
 }
-
-/** Mount a component: make its view once, and give the view the data of every run. */
-function mount(component, className, testid, View) {
-  const { parentElement } = component;
-  let root = parentElement.querySelector(`.${className}`);
-  if (!root) {
-    root = element("div", { className });
-    root.dataset.testid = testid;
-    root.view = new View(root);
-    parentElement.append(root);
-  }
-  root.view.receive(component);
-  return closeIfGone(parentElement, () => root.view.close());
-}
-

@@ -1,7 +1,14 @@
 // The map's view, pointer, marks and names. One instance survives all reruns of its page. It sends clicks, outlines and
 // the song to play to Python. Strings are set as text, never as markup.
 
-const PATIENCE_MS = 5000;
+import { BASE, applyStyle, closeIfGone, fetchStyle } from "./component.js";
+import { button, element, iconButton } from "./elements.js";
+import {
+  FULL, GlPoints, Landscape, MAX_FRAME_MS, MAX_PLAIN, PlainPoints, SAMPLE, canDrawGl, fetchMap, inOrderOf, onScreen, toScreen,
+} from "./map_points.js";
+import { figureOf, saveFigure, svgElement } from "./save_figure.js";
+
+const STYLE = await fetchStyle("map.css", import.meta.url);
 const SETTLED_MS = 140; // time after the last move until the map is drawn, if drawing is slow
 const SLOW_FRAME_MS = 50;
 const HEARD_MS = 500;
@@ -23,10 +30,9 @@ const MIN_HEIGHT_PX = 360;
 const NARROW_PX = 640;
 const LEGEND_PX = 20; // height per legend entry in a saved figure
 const LEGEND_WIDTH_PX = 180;
+const DRAWING = new URL("./vendor/regl-scatterplot-1.16.0.min.js", import.meta.url).href;
 const RED = "#d4002a";
-const LIBRARY = Symbol.for("musicsim.map-library");
 const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, so that any speed is accepted
-const SPACE = "http://www.w3.org/2000/svg";
 const ICONS = {
   lasso: "M12 5c4.4 0 8 2 8 4.5S16.4 14 12 14 4 12 4 9.5 7.6 5 12 5zM8 13.5c-2 1-2 3.5 0 4s2 2 1 3",
   zoomIn: "M12 5v14M5 12h14",
@@ -37,40 +43,10 @@ const ICONS = {
 const WALKS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const isStill = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-/** Return the URL of the app, which the player on every page knows under any base path. */
-async function appBase() {
-  for (const start = Date.now(); Date.now() - start < PATIENCE_MS; ) {
-    const player = window[Symbol.for("musicsim.player")];
-    if (player) return player.base;
-    await new Promise((done) => setTimeout(done, 20));
-  }
-  return document.baseURI;
-}
+const wordButton = (className, word, act, label = word) => button(label, act, { className }, word);
 
-function element(name, className, ...children) {
-  const made = document.createElement(name);
-  made.className = className;
-  made.append(...children);
-  return made;
-}
-
-function wordButton(className, word, act, label = word) {
-  const made = element("button", className, word);
-  made.type = "button";
-  made.setAttribute("aria-label", label);
-  made.addEventListener("click", act);
-  return made;
-}
-
-function iconButton(name, label, act) {
-  const drawing = document.createElementNS(SPACE, "svg");
-  drawing.setAttribute("viewBox", "0 0 24 24");
-  drawing.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SPACE, "path");
-  path.setAttribute("d", ICONS[name]);
-  drawing.append(path);
-  const made = wordButton("tool", drawing, act, label);
-  made.title = label;
+function tool(name, label, act) {
+  const made = iconButton(ICONS[name], label, act, { className: "tool" });
   made.dataset.tool = name;
   return made;
 }
@@ -136,12 +112,12 @@ class SongMap {
       element("div", "save", "Save picture", save("png"), save("svg")),
     );
     this.menu.addEventListener("click", () => this.showMenu(false));
-    this.opener = iconButton("more", "More tools", () => this.showMenu(this.menu.hidden));
-    this.whole = iconButton("home", "Whole map", () => this.goHome());
+    this.opener = tool("more", "More tools", () => this.showMenu(this.menu.hidden));
+    this.whole = tool("home", "Whole map", () => this.goHome());
     this.tools.replaceChildren(
-      ...(canSelect ? [iconButton("lasso", "Lasso", () => outline("lasso"))] : []),
-      iconButton("zoomIn", "Zoom in", () => this.zoom(STEP)),
-      iconButton("zoomOut", "Zoom out", () => this.zoom(1 / STEP)),
+      ...(canSelect ? [tool("lasso", "Lasso", () => outline("lasso"))] : []),
+      tool("zoomIn", "Zoom in", () => this.zoom(STEP)),
+      tool("zoomOut", "Zoom out", () => this.zoom(1 / STEP)),
       this.whole, this.opener, this.menu,
     );
     this.showMenu(false);
@@ -198,11 +174,9 @@ class SongMap {
   }
 
   async loadNow(isOtherMap) {
-    const { map, colour_by: by, script } = this.data;
-    this.base ??= await appBase();
-    if (this.isClosed) return;
+    const { map, colour_by: by } = this.data;
     const isDark = getComputedStyle(this.root).colorScheme === "dark";
-    const [places, colours, regions] = await fetchMap(this.base, map, by, isDark);
+    const [places, colours, regions] = await fetchMap(BASE, map, by, isDark);
     if (this.isClosed) return;
     this.isolated = this.keptIsolated(colours);
     const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
@@ -212,7 +186,7 @@ class SongMap {
     const large = Math.max(1, Math.sqrt(width * height) / 800); // points are larger in large windows
     this.size = large * Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
-    await this.choosePoints(script, places, colours);
+    await this.choosePoints(places, colours);
     if (this.isClosed) return;
     const moved = isOtherMap && !isStill() && this.places && inOrderOf(this.places, places, colours);
     Object.assign(this, { places, colours });
@@ -237,14 +211,13 @@ class SongMap {
   }
 
   /** Use WebGL for many points if it is available and fast enough; otherwise use a plain canvas. */
-  async choosePoints(script, places, colours) {
+  async choosePoints(places, colours) {
     if (this.points && this.nChosenFor === places.n) return;
     Object.assign(this, { nChosenFor: places.n, isNew: true });
     this.points?.close();
     this.points = null;
     if (places.n > MAX_PLAIN && canDrawGl(places.n)) {
-      window[LIBRARY] ??= import(new URL(script, this.base).href);
-      const points = new GlPoints(await window[LIBRARY], this.newCanvas(), this.extent());
+      const points = new GlPoints(await import(DRAWING), this.newCanvas(), this.extent());
       const frameMs = await points.probe(places, colours, this.size);
       if (frameMs <= (window[MAX_FRAME] ?? MAX_FRAME_MS)) this.points = points;
       else points.close();
@@ -708,7 +681,7 @@ class SongMap {
 
   /** Return the address of something about a song. */
   address(row, name) {
-    return new URL(`songs/${this.places.ids[row]}/${name}?library=${encodeURIComponent(this.data.map.library)}`, this.base).href;
+    return new URL(`songs/${this.places.ids[row]}/${name}?library=${encodeURIComponent(this.data.map.library)}`, BASE).href;
   }
 
   async label(row) {
@@ -940,6 +913,7 @@ function star(context, px, py) {
 
 export default function (component) {
   const { parentElement } = component;
+  applyStyle(parentElement, STYLE);
   let root = parentElement.querySelector(".musicsim-map");
   if (!root) {
     root = element("div", "musicsim-map");

@@ -2,12 +2,12 @@
 // points are drawn with WebGL. If WebGL is missing or too slow, the plain canvas shows a sample of the points on top of
 // a picture of the density of all songs.
 
-const FULL = 65535; // largest coordinate along each axis
-const SAMPLE = 8000; // points that the plain canvas shows of a larger map
-const MAX_PLAIN = 20000; // maximum number of songs that are all drawn on the plain canvas
+export const FULL = 65535; // largest coordinate along each axis
+export const SAMPLE = 8000; // points that the plain canvas shows of a larger map
+export const MAX_PLAIN = 20000; // maximum number of songs that are all drawn on the plain canvas
 const PROBE = 100000; // number of points for measuring WebGL's speed
 const POINT_MS = Symbol.for("musicsim.map-point-ms"); // time to draw a point on this machine, measured once
-const MAX_FRAME_MS = 400; // if drawing takes longer, only a sample is shown
+export const MAX_FRAME_MS = 400; // if drawing takes longer, only a sample is shown
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 const MOVE_MS = 600;
 const MAX_TRIES = 5;
@@ -56,7 +56,7 @@ async function fetchColours(base, map, by, isDark) {
 }
 
 /** Fetch places and colors of the same songs, and regions. If the library changes between the answers, try again. */
-async function fetchMap(base, map, by, isDark) {
+export async function fetchMap(base, map, by, isDark) {
   for (let nTries = 1; ; nTries += 1) {
     const columns = await Promise.all([
       fetchPlaces(base, map), fetchColours(base, map, by, isDark), fetchColumn(base, map, "regions"),
@@ -68,7 +68,7 @@ async function fetchMap(base, map, by, isDark) {
 }
 
 /** Return true if WebGL is available; for many points, only in hardware, because probing software takes seconds. */
-function canDrawGl(n) {
+export function canDrawGl(n) {
   const context = document.createElement("canvas").getContext("webgl");
   const can = Boolean(context?.getExtension("OES_texture_float"));
   const told = context?.getExtension("WEBGL_debug_renderer_info");
@@ -78,7 +78,7 @@ function canDrawGl(n) {
 }
 
 /** Draws all points with regl-scatterplot; SongMap handles the pointer. */
-class GlPoints {
+export class GlPoints {
   constructor({ default: createScatterplot, createRenderer }, canvas, { width, height }) {
     this.renderer = createRenderer();
     this.plot = createScatterplot({
@@ -152,7 +152,7 @@ class GlPoints {
 }
 
 /** Draws all points, or a sample of them and the density of all songs, on a plain canvas. */
-class PlainPoints {
+export class PlainPoints {
   constructor(canvas) {
     this.canvas = canvas;
     this.frameMs = 0;
@@ -261,7 +261,7 @@ class PlainPoints {
 }
 
 /** A soft landscape under the points: how many songs are nearby, in their mean color. The browser scales the picture. */
-class Landscape {
+export class Landscape {
   constructor() {
     this.canvas = Object.assign(document.createElement("canvas"), { className: "land", width: GRID, height: GRID });
   }
@@ -324,16 +324,16 @@ function blurred(cells, across, radius) {
 }
 
 /** Return a song's position on the stage, in pixels. */
-function onScreen({ x, y }, row, view, width, height) {
+export function onScreen({ x, y }, row, view, width, height) {
   return toScreen([x[row] / FULL, y[row] / FULL], view, width, height);
 }
 
-function toScreen([x, y], view, width, height) {
+export function toScreen([x, y], view, width, height) {
   return [((x - view.x) * view.zoom + 0.5) * width, (0.5 - (y - view.y) * view.zoom) * height];
 }
 
 /** Return the new map's rows in the order of the old map, so that points can move; null if the songs differ. */
-function inOrderOf(old, places, colours) {
+export function inOrderOf(old, places, colours) {
   if (old.n !== places.n) return null;
   const rowOf = new Map();
   places.ids.forEach((id, row) => rowOf.set(id, row));

@@ -1,20 +1,21 @@
 // Tells Python when the player plays another song than Python knows, and gives the player commands that may be lost.
 // Only one page has it, so other pages do not rerun.
 
+import { closeIfGone, pagePlayer } from "./component.js";
+
 const SETTLED_MS = 250; // songs that are skipped or cannot be played in this time are not reported
 
 let stop = () => {}; // ends what the previous data started
 
 export default function ({ data, parentElement, setTriggerValue }) {
   stop();
-  const player = () => window[Symbol.for("musicsim.player")];
   let waiting = 0;
   const note = () => {
-    const song = player()?.track?.song_id;
+    const song = pagePlayer()?.track?.song_id;
     clearTimeout(waiting);
     if (song && song !== data.known) waiting = setTimeout(() => setTriggerValue("song", song), SETTLED_MS);
   };
-  player()?.receive(data.resent);
+  pagePlayer()?.receive(data.resent);
   note();
   document.addEventListener("musicsim-song", note);
   stop = () => {

@@ -1,5 +1,12 @@
 // The view of the music player, which Streamlit mounts. It can be removed and mounted again, because it has no state of
-// its own: it shows the state of the engine in player_engine.js, which precedes this file.
+// its own: it shows the state of the engine in player_engine.js.
+
+import { applyStyle, closeIfGone, fetchStyle, fetchTemplate, resolve } from "./component.js";
+import { clock, drawBars, element, icon, penOf } from "./elements.js";
+import { ENGINE, Engine } from "./player_engine.js";
+
+const STYLE = await fetchStyle("player.css", import.meta.url);
+const TEMPLATE = await fetchTemplate("player.html", import.meta.url);
 
 const NOTICE_MS = 6000;
 const NUDGE_S = 5;
@@ -159,7 +166,7 @@ class View {
   }
 
   renderCover(track) {
-    const url = track?.cover_url ? resolve(this.engine.base, track.cover_url) : "";
+    const url = track?.cover_url ? resolve(track.cover_url) : "";
     const { style } = this.part("cover");
     const image = url ? `url("${url}")` : "";
     if (style.backgroundImage !== image) style.backgroundImage = image;
@@ -313,8 +320,12 @@ function refocus(list, { at, uid, act }) {
 // --------------------------------------------------------------------------------------- mount
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const engine = (window[ENGINE] ??= new Engine());
-  if (data.role === "player") engine.attach(parentElement, setTriggerValue);
+  const engine = (window[ENGINE] ??= new Engine(View));
+  if (data.role === "player") {
+    applyStyle(parentElement, STYLE);
+    if (!parentElement.querySelector(".player")) parentElement.append(TEMPLATE.content.cloneNode(true));
+    engine.attach(parentElement, setTriggerValue);
+  }
   engine.receive(data);
   return closeIfGone(parentElement, () => {
     if (data.role === "player") engine.detach(parentElement);

@@ -1,9 +1,12 @@
 // The engine of the music player: queue, sound and keys. Each browser tab has one engine, stored on `window`, with two
 // <audio> elements in document.body, one of them for the next song. So Streamlit's mounting and removing of elements
-// does not affect the sound. The view is in player.js; player.py joins elements.js and these two files into one module,
-// because a component has only one script.
+// does not affect the sound. The view is in player.js.
 
-const ENGINE = Symbol.for("musicsim.player");
+import { BASE, resolve } from "./component.js";
+import { element } from "./elements.js";
+import { hasOwnSpace, isTyping } from "./keys.js";
+
+export const ENGINE = Symbol.for("musicsim.player");
 const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
 const RESTART_AFTER_S = 3; // after this time, "previous" restarts the current song
 const PRELOAD_BEFORE_END_S = 25;
@@ -41,25 +44,6 @@ const PAGE_CSS = `
 [class*="st-key-musicsim-player-courier"] { display: none; }
 @media print { .st-key-musicsim-player { display: none; } }
 `;
-
-// ---------------------------------------------------------------------------------- addresses
-
-/** Return the URL of the app, with a trailing slash. It is derived from the URL of Streamlit's own script, which is
- * correct under any base path, even if the page's URL has changed. */
-function appBase() {
-  const script = /^(.*\/)static\/js\/index\.[^/]*\.js/;
-  const loaded = performance.getEntriesByType("resource").map((entry) => entry.name);
-  const written = [...document.scripts].map((element) => element.src);
-  for (const url of [...loaded, ...written]) {
-    const match = script.exec(url);
-    if (match && new URL(url).origin === location.origin) return match[1];
-  }
-  return new URL(".", location.href).href;
-}
-
-function resolve(base, url) {
-  return new URL(url.startsWith("/") && !url.startsWith("//") ? url.slice(1) : url, base).href;
-}
 
 /** Read or write browser storage; the player also works if storage is disabled or full. */
 function stored(kind, key, value) {
@@ -115,9 +99,11 @@ class Deck {
 
 // -------------------------------------------------------------------------------------- engine
 
-class Engine {
-  constructor() {
-    this.base = appBase();
+export class Engine {
+  /** `View` is the class of the view, which shows the engine's state. */
+  constructor(View) {
+    this.View = View;
+    this.base = BASE;
     this.storageKey = `musicsim.player ${this.base}`;
     this.tracks = []; // {uid, song_id, title, artist, url, peaks_url, duration_s, start_s}
     this.index = -1;
@@ -202,7 +188,7 @@ class Engine {
 
   isThere() {
     const options = { cache: "no-store", signal: AbortSignal.timeout(PROBE_MS) };
-    return fetch(resolve(this.base, "/_stcore/health"), options).then(({ ok }) => ok, () => false);
+    return fetch(resolve("/_stcore/health"), options).then(({ ok }) => ok, () => false);
   }
 
   setLost(isLost) {
@@ -336,7 +322,7 @@ class Engine {
       if (over) this.fade(over);
       else this.endFade();
     } else {
-      this.deck.load(track, resolve(this.base, track.url), at ?? track.start_s);
+      this.deck.load(track, resolve(track.url), at ?? track.start_s);
     }
     this.setVolumes();
     if (play) this.start();
@@ -389,7 +375,7 @@ class Engine {
     const { track } = this;
     if (this.isReported || !this.plays || !track?.song_id || track.is_blind) return;
     this.isReported = true;
-    const address = new URL(resolve(this.base, this.plays));
+    const address = new URL(resolve(this.plays));
     address.searchParams.set("song", track.song_id);
     address.searchParams.set("kind", kind);
     if (track.choice_id) address.searchParams.set("choice", track.choice_id);
@@ -545,7 +531,7 @@ class Engine {
 
   async moreBehind(last) {
     const lately = [...this.lately, ...this.tracks.map((track) => track.song_id)];
-    const asked = new URL(resolve(this.base, this.radio));
+    const asked = new URL(resolve(this.radio));
     asked.searchParams.set("song", last.song_id);
     // the latest songs first, because a small library cannot exclude all of them
     for (const song of [...new Set(lately.reverse())].slice(0, MAX_LATELY)) asked.searchParams.append("lately", song);
@@ -627,7 +613,7 @@ class Engine {
     if (!this.hasNext) this.goOn();
     const next = this.tracks[this.index + 1];
     if (!next || left > PRELOAD_BEFORE_END_S || this.leaving || this.spare.track?.uid === next.uid) return;
-    this.spare.load(next, resolve(this.base, next.url), next.start_s, "auto");
+    this.spare.load(next, resolve(next.url), next.start_s, "auto");
     this.setVolumes();
     this.peaksOf(next);
   }
@@ -635,7 +621,7 @@ class Engine {
   /** Return the heights of a track's waveform, or null. */
   peaksOf(track) {
     if (!track.peaks_url) return Promise.resolve(null);
-    const url = resolve(this.base, track.peaks_url);
+    const url = resolve(track.peaks_url);
     if (!this.peaks.has(url)) {
       const list = (values) => (Array.isArray(values) && values.length ? values : null);
       const fetched = fetch(url)
@@ -669,7 +655,7 @@ class Engine {
     document.dispatchEvent(new CustomEvent("musicsim-song"));
     if (!navigator.mediaSession) return;
     const { title, artist, cover_url: cover } = this.track ?? {};
-    const artwork = cover ? [{ src: resolve(this.base, cover) }] : [];
+    const artwork = cover ? [{ src: resolve(cover) }] : [];
     navigator.mediaSession.metadata = this.track ? new MediaMetadata({ title, artist, artwork }) : null;
   }
 
@@ -702,7 +688,7 @@ class Engine {
     const root = parent.querySelector(".player");
     if (this.view?.root !== root) {
       this.view?.close();
-      this.view = new View(this, root);
+      this.view = new this.View(this, root);
       this.view.renderQueue();
     }
     this.view.send = send;

@@ -1,5 +1,7 @@
 // The tab stores the key of its session (see musicsim/ui/base/reloads.py), and sends this key after a reload.
 
+import "./upload_boxes.js";
+
 const NAME = "musicsim.tab";
 const IDLE = "[data-testid=stApp][data-test-script-state=notRunning]";
 const LOOK_MS = 50;

@@ -1,5 +1,11 @@
 // Buttons that save a chart, which plotly draws in several layers of SVG.
 
+import { applyStyle, fetchStyle } from "./component.js";
+import { button, element } from "./elements.js";
+import { figureOf, keepLengths, saveFigure } from "./save_figure.js";
+
+const STYLE = await fetchStyle("save_chart.css", import.meta.url);
+
 function chartFigure(chart) {
   const layers = [...chart.querySelectorAll("svg.main-svg")];
   const { width, height } = layers[0].getBoundingClientRect();
@@ -15,12 +21,10 @@ function chartFigure(chart) {
 
 export default function (component) {
   const { data, parentElement } = component;
+  applyStyle(parentElement, STYLE);
   const buttons = ["svg", "png"].map((kind) => {
-    const made = element("button", {
-      type: "button", textContent: kind.toUpperCase(), ariaLabel: `Save “${data.name}” as ${kind.toUpperCase()}`,
-    });
-    made.addEventListener("click", () => saveFigure(chartFigure(document.querySelector(`.st-key-${data.chart}`)), data.name, kind));
-    return made;
+    const save = () => saveFigure(chartFigure(document.querySelector(`.st-key-${data.chart}`)), data.name, kind);
+    return button(`Save “${data.name}” as ${kind.toUpperCase()}`, save, {}, kind.toUpperCase());
   });
   const bar = element("div", { className: "musicsim-save" }, `Save ${data.name} as `, ...buttons);
   parentElement.querySelector(".musicsim-save")?.remove();

@@ -3,7 +3,7 @@
 const SAVE_SPACE = "http://www.w3.org/2000/svg";
 const PNG_SCALE = 2;
 
-function svgElement(name, attributes, ...children) {
+export function svgElement(name, attributes, ...children) {
   const made = document.createElementNS(SAVE_SPACE, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
@@ -11,7 +11,7 @@ function svgElement(name, attributes, ...children) {
 }
 
 /** Return a figure with the page's background and the given parts. */
-function figureOf(width, height, near, ...children) {
+export function figureOf(width, height, near, ...children) {
   const colour = (one) => getComputedStyle(one).backgroundColor;
   let behind = near;
   while (behind && colour(behind) === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
@@ -22,7 +22,7 @@ function figureOf(width, height, near, ...children) {
 }
 
 /** Give text its width on the page, because a file does not contain the page's font. */
-function keepLengths(from, copy) {
+export function keepLengths(from, copy) {
   const lines = (root) => [...root.querySelectorAll("text, tspan")];
   const copies = lines(copy);
   lines(from).forEach((text, i) => {
@@ -33,7 +33,7 @@ function keepLengths(from, copy) {
   });
 }
 
-async function saveFigure(figure, name, kind) {
+export async function saveFigure(figure, name, kind) {
   const svg = new Blob([new XMLSerializer().serializeToString(figure)], { type: "image/svg+xml" });
   const link = document.createElement("a");
   link.href = URL.createObjectURL(kind === "svg" ? svg : await pngOf(svg, figure));

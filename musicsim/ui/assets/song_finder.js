@@ -1,38 +1,15 @@
 // A box that searches as the user types. It sends the text to Python and shows the matches as lines below the box: a
 // combobox with a listbox (WAI-ARIA 1.2). All strings come from file tags and are set as text, never as markup.
 
+import { fetchStyle, mount } from "./component.js";
+import { element, icon, iconButton } from "./elements.js";
+
+const STYLE = await fetchStyle("song_finder.css", import.meta.url);
 const TYPED_MS = 30; // time between two letters of a fast typist
 const GAP_PX = 4;
 const TALLEST_PX = 380;
-const SPACE = "http://www.w3.org/2000/svg";
 const ICONS = { search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14zM16.2 16.2L20 20", clear: "M6 6l12 12M18 6L6 18" };
 let boxes = 0;
-
-function element(name, className, ...children) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  made.append(...children);
-  return made;
-}
-
-function icon(name) {
-  const drawing = document.createElementNS(SPACE, "svg");
-  drawing.setAttribute("viewBox", "0 0 24 24");
-  drawing.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(SPACE, "path");
-  path.setAttribute("d", ICONS[name]);
-  drawing.append(path);
-  return drawing;
-}
-
-function iconButton(className, label, act) {
-  const made = element("button", className, icon("clear"));
-  made.type = "button";
-  made.title = label;
-  made.setAttribute("aria-label", label);
-  made.addEventListener("click", act);
-  return made;
-}
 
 class Finder {
   constructor(root) {
@@ -45,8 +22,8 @@ class Finder {
     this.chosen = []; // chosen lines, if there can be several
     this.label = element("label");
     this.input = this.makeInput();
-    this.clear = iconButton("clear", "Clear", () => { this.type(""); this.input.focus(); });
-    this.box = element("div", "box", icon("search"), this.input, this.clear);
+    this.clear = iconButton(ICONS.clear, "Clear", () => { this.type(""); this.input.focus(); }, { className: "clear" });
+    this.box = element("div", "box", icon(ICONS.search), this.input, this.clear);
     this.list = this.makeList();
     this.sheet = element("div", "musicsim-finder-sheet", this.list);
     this.sheet.popover = "manual";
@@ -192,7 +169,7 @@ class Finder {
 
   drawChips() {
     const chips = this.chosen.map(({ value, title, sub }) => {
-      const drop = iconButton("drop", `Remove ${title}`, () => this.component.setTriggerValue("dropped", value));
+      const drop = iconButton(ICONS.clear, `Remove ${title}`, () => this.component.setTriggerValue("dropped", value), { className: "drop" });
       const chip = element("span", "chip", element("span", "", title), drop);
       chip.title = sub ? `${title}\n${sub}` : title;
       return chip;
@@ -268,15 +245,4 @@ class Finder {
   }
 }
 
-export default function (component) {
-  const { parentElement } = component;
-  let root = parentElement.querySelector(".musicsim-finder");
-  if (!root) {
-    root = element("div", "musicsim-finder");
-    root.dataset.testid = "finder";
-    root.finder = new Finder(root);
-    parentElement.append(root);
-  }
-  root.finder.receive(component);
-  return closeIfGone(parentElement, () => root.finder.close());
-}
+export default (component) => mount(component, "musicsim-finder", "finder", Finder, STYLE);

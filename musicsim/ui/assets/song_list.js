@@ -1,21 +1,13 @@
 // A list of songs to play, reorder, remove or search with. All strings come from file tags and are set as text, never
 // as markup. Actions are sent to Python as one trigger, "action".
 
-function element(name, className, text) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
+import { applyStyle, fetchStyle, resolve } from "./component.js";
+import { element, button as namedButton, iconButton as namedIcon } from "./elements.js";
+
+const STYLE = await fetchStyle("song_list.css", import.meta.url);
 
 function button(symbol, label, act, disabled = false) {
-  const made = element("button", "", symbol);
-  made.type = "button";
-  made.title = label;
-  made.setAttribute("aria-label", label);
-  made.disabled = disabled;
-  made.addEventListener("click", act);
-  return made;
+  return namedButton(label, act, { title: label, disabled }, symbol);
 }
 
 // Strokes on a 24 x 24 grid, because fonts draw these symbols too differently.
@@ -24,21 +16,9 @@ const ICONS = {
   more: "M5 12h.01M12 12h.01M19 12h.01",
 };
 
-function icon(name) {
-  const space = "http://www.w3.org/2000/svg";
-  const drawing = document.createElementNS(space, "svg");
-  drawing.setAttribute("viewBox", "0 0 24 24");
-  drawing.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS(space, "path");
-  path.setAttribute("d", ICONS[name]);
-  drawing.append(path);
-  return drawing;
-}
-
-function iconButton(name, label, act, disabled = false) {
-  const made = button("", label, act, disabled);
+function iconButton(name, label, act) {
+  const made = namedIcon(ICONS[name], label, act);
   made.dataset.icon = name;
-  made.append(icon(name));
   return made;
 }
 
@@ -161,10 +141,9 @@ function draggable(item, index, send) {
 function cover(songId, address) {
   const picture = element("img", "cover");
   Object.assign(picture, { loading: "lazy", alt: "", draggable: false });
-  const base = window[Symbol.for("musicsim.player")]?.base ?? document.baseURI;
   picture.addEventListener("load", () => picture.parentNode?.classList.add("covered"));
   picture.addEventListener("error", () => picture.remove());
-  picture.src = new URL(address.replace("{}", songId), base).href;
+  picture.src = resolve(address.replace("{}", songId));
   return picture;
 }
 
@@ -249,6 +228,7 @@ function walkRows(event) {
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
+  applyStyle(parentElement, STYLE);
   const send = (kind, index, to = -1) =>
     setTriggerValue("action", { kind, index, to, song_id: data.rows[index].song_id });
   const old = parentElement.querySelector("[data-testid=song-list]");

@@ -1,6 +1,10 @@
 // Two songs with the passages in which their shared codewords are strongest. A separate <audio> plays exactly one
 // passage at a time, while the page's player is paused and keeps its queue.
 
+import { applyStyle, closeIfGone, fetchStyle, pagePlayer, resolve } from "./component.js";
+import { clock, drawBars, element, penOf } from "./elements.js";
+
+const STYLE = await fetchStyle("two_waves.css", import.meta.url);
 const FLAG_PX = 28; // width of a passage's button, however short the passage is
 const STEM_PX = 10; // distance between the buttons and the waveform
 const [DARK, LIGHT] = ["#1f2a2e", "#ffffff"];
@@ -64,7 +68,7 @@ class Sound {
     this.message = "";
     this.playing = next;
     if (!next.side.url) return this.fail();
-    const url = new URL(next.side.url.slice(1), pagePlayer()?.base ?? document.baseURI).href;
+    const url = resolve(next.side.url);
     if (this.audio.src !== url) this.audio.src = url;
     this.seek();
     this.audio.play().catch((error) => error.name === "AbortError" || this.fail());
@@ -221,6 +225,7 @@ function legend(slots, sides, sound) {
 }
 
 export default function ({ data, parentElement }) {
+  applyStyle(parentElement, STYLE);
   const shown = JSON.stringify(data);
   const old = parentElement.querySelector("[data-testid=two-waves]");
   if (old?.shown === shown) return closeIfGone(parentElement, old.close); // the page ran again, for example for the player's next song

@@ -1,6 +1,10 @@
 // Select part of a song on its waveform: one range with a handle at each end, to drag or to move with keys. A drag that
 // starts away from the handles selects a new part.
 
+import { fetchStyle, mount } from "./component.js";
+import { clock, drawBars, element, penOf } from "./elements.js";
+
+const STYLE = await fetchStyle("wave_part.css", import.meta.url);
 const STEP_S = 0.5;
 const SHORTEST_S = 2;
 const GRIP_PX = 14; // a handle can be dragged from this far away
@@ -104,4 +108,4 @@ class WavePart {
   }
 }
 
-export default (component) => mount(component, "musicsim-part", "wave-part", WavePart);
+export default (component) => mount(component, "musicsim-part", "wave-part", WavePart, STYLE);

@@ -14,8 +14,8 @@ from typing import Any
 import streamlit as st
 
 from musicsim.public import is_public
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import Key, persistent_keys
+from musicsim.ui.base.scripts import component
 from musicsim.ui.base.uploads import EXAMPLE, Upload
 
 MAX_SESSIONS = 64
@@ -80,7 +80,7 @@ def follow_reload() -> None:
     If the user followed a link instead of reloading, values about one library are not loaded.
     """
     # read in every run, because a callback is lost if the user leaves the page at the same moment
-    state = component("reload", "upload_boxes")(
+    state = component("reload")(
         key="musicsim_reload", data={"tab": _TAB.get()}, height="content", on_before_change=lambda: None
     )
     sent = state.get("before")

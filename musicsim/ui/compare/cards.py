@@ -7,8 +7,8 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import Question
 from musicsim.library import Library, Song
 from musicsim.library.media.sound import has_sound
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
+from musicsim.ui.base.scripts import component
 from musicsim.ui.compare import session
 from musicsim.wording import clean
 
@@ -26,7 +26,7 @@ def show_cards(snapshot: Snapshot, question: Question) -> None:
             session.act(str(sent.get("kind")), sent["at"], chosen if isinstance(chosen, int) else None)
 
     last = session.last_answer(snapshot.library)
-    component("compare", "elements")(
+    component("compare")(
         key=_KEY, height="content", on_action_change=receive,
         data={
             "turn": session.TURN.get(), "form": question.form, "question": _QUESTIONS[question.form],

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.library.disk.csv_cells import as_csv
-from musicsim.ui.base.frame import component
+from musicsim.ui.base.scripts import component
 
 
 def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
@@ -39,6 +39,4 @@ def chart(figure: go.Figure, *, key: str, name: str, options: Any = st) -> None:
     """Show a chart, with buttons in `options` that save it as `name`; `key` must be a unique identifier on the page."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     with options.container():
-        component("save_chart", "elements", "save_figure")(
-            key=f"{key}_save", data={"chart": key, "name": name}, height="content"
-        )
+        component("save_chart")(key=f"{key}_save", data={"chart": key, "name": name}, height="content")

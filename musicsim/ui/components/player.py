@@ -23,8 +23,8 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from musicsim.explorer.playlists.tracks import Track, render_track
-from musicsim.ui.base.frame import asset, component, scripts
 from musicsim.ui.base.keys import Key, read_event
+from musicsim.ui.base.scripts import component
 
 logger = logging.getLogger(__name__)
 
@@ -144,8 +144,7 @@ def mount(
     data = link.data("player")
     data["radio"], data["plays"] = radio, plays
     data["thumbs"] = {str(song): int(value) for song, value in thumbs.items()}
-    player = _component("musicsim_player", html=asset("player.html"), css=asset("player.css"))
-    player(key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive)
+    component("player")(key=_MOUNT_KEY, data=data, height="content", on_event_change=_receive)
     link.slot = st.empty()
 
 
@@ -169,9 +168,7 @@ def _send(kind: str, tracks: Sequence[Track], start: int = 0) -> None:
     in_fragment = context is not None and bool(context.fragment_ids_this_run)
     with nullcontext() if in_fragment else link.slot:
         # a run may send several commands; the serial number in the key makes each a new element
-        _component("musicsim_player_courier")(
-            key=f"{_COURIER_KEY}-{link.serial}", data=link.data("courier"), height="content"
-        )
+        component("player")(key=f"{_COURIER_KEY}-{link.serial}", data=link.data("courier"), height="content")
 
 
 def _is_fragment_callback() -> bool:
@@ -186,10 +183,6 @@ def _is_fragment_callback() -> bool:
     except ImportError:
         return False
     return ThreadState.get().run_location is RunLocation.CALLBACK
-
-
-def _component(name: str, **view: Any) -> Callable[..., Any]:
-    return st.components.v2.component(name, js=scripts("elements", "player_engine", "player"), **view)
 
 
 def _receive() -> None:

@@ -19,8 +19,8 @@ from musicsim.explorer.search.matches import (
     trim_text,
 )
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import Key, read_event
+from musicsim.ui.base.scripts import component
 from musicsim.wording import clean
 
 _MAX_CHOSEN = 100

@@ -8,9 +8,9 @@ import streamlit as st
 
 from musicsim.explorer.playlists.tracks import cover_address
 from musicsim.library import Library, Song
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
 from musicsim.ui.base.openers import active_library
+from musicsim.ui.base.scripts import component
 from musicsim.wording import clock
 
 ActionKind = Literal[

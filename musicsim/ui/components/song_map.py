@@ -6,28 +6,20 @@ the ids of marked songs. The browser sends clicks, lasso outlines, and the song 
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
-from starlette.requests import Request
-from starlette.responses import FileResponse
-from starlette.routing import BaseRoute, Route
 
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.explorer.snapshot.map_columns import colouring, from_unit, to_unit
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.public import visitor_may
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
+from musicsim.ui.base.scripts import component
 
 MAX_MARKED = 2_000
 """Maximum number of songs with a ring; more rings would merge into a black spot."""
 _MAX_CORNERS = 5_000  # maximum number of corners of an outline; a hand-drawn outline has a few hundred
-SCRIPT = "regl-scatterplot-1.16.0.min.js"
-"""File name of the script that draws points."""
-_ADDRESS = f"scripts/{SCRIPT}"  # URL relative to the app; includes the version because browsers cache the script
 
 
 @st.fragment
@@ -74,11 +66,11 @@ def song_map(
 
     model = snapshot.record.id if snapshot.record else ""
     star = None if query is None or not np.isfinite(query).all() else to_unit(view.home, query[None, :])[0]
-    component("map", "save_figure", "map_points", isolate_styles=False)(
+    component("map", isolate_styles=False)(
         key=key, height="content", on_picked_change=pick, on_heard_change=hear, on_outline_change=outline,
         data={
             "map": {"model": model, "library": snapshot.library.name, "revision": snapshot.revision},
-            "script": _ADDRESS, "colour_by": color_by, "chosen": chosen,
+            "colour_by": color_by, "chosen": chosen,
             "found": [int(i) for i in marked[:MAX_MARKED]], "path": list(path),
             "query": None if star is None else star.tolist(), "height": height, "legend": legend,
             "can_select": on_outline is not None, "can_hear": on_hear is not None,
@@ -100,15 +92,3 @@ def filter_by_legend(snapshot: Snapshot, rows: Int64Array, color_by: str, codes:
     if not isinstance(codes, list):
         return rows
     return rows[np.isin(colouring(snapshot, color_by).codes[rows], [code for code in codes if isinstance(code, int)])]
-
-
-def map_script_routes(prefix: str = "") -> list[BaseRoute]:
-    """Return the route for the script that draws points; `prefix` comes from :func:`musicsim.api.path_prefix`."""
-    file = Path(__file__).resolve().parents[1] / "assets" / "vendor" / SCRIPT
-
-    @visitor_may
-    def script(_: Request) -> FileResponse:
-        unchanging = {"Cache-Control": "public, max-age=31536000, immutable"}
-        return FileResponse(file, media_type="text/javascript", headers=unchanging)
-
-    return [Route(f"{prefix}/{_ADDRESS}", script)]

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float32Array
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import read_event
+from musicsim.ui.base.scripts import component
 
 Part = tuple[float, float]
 
@@ -26,7 +26,7 @@ def choose_part(
         if isinstance(sent, dict) and sent.get("song") == song:
             on_part(_parse(sent.get("seconds"), duration_s))
 
-    component("wave_part", "elements")(
+    component("wave_part")(
         key=key,
         data={"song": song, "peaks": np.round(peaks.astype(float), 3).tolist(), "duration_s": duration_s, "part": part},
         height="content",

@@ -20,8 +20,8 @@ from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.public import is_allowed
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
+from musicsim.ui.base.scripts import component
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.uploads import EXAMPLE
 from musicsim.ui.components.downloads import chart
@@ -152,7 +152,7 @@ def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
         {"letter": letter, "colour": color, "words": words}
         for letter, color, words in zip(_LETTERS, _COLORS, why.shared, strict=False)
     ]
-    component("two_waves", "elements")(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
+    component("two_waves")(key="why_waves", data={"slots": slots, "sides": sides}, height="content")
 
 
 def _address(snapshot: Snapshot, side: Side) -> str | None:

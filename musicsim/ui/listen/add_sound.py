@@ -8,9 +8,9 @@ from musicsim.explorer.search.query import Example
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public
-from musicsim.ui.base.frame import component
 from musicsim.ui.base.keys import CHOSEN, MARKED
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
+from musicsim.ui.base.scripts import component
 from musicsim.ui.base.text import plain, toast_errors
 from musicsim.ui.base.uploads import EXAMPLE, Upload
 from musicsim.ui.components.jobs_view import watch_one

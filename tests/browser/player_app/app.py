@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from musicsim.ui.base.scripts import script_routes
+
 SECONDS = {1: 400.0, 2: 2.0, 3: 400.0, 4: 400.0, 5: 400.0}
 RATE = 8000
 FOLDER = Path(tempfile.mkdtemp(prefix="musicsim-player-app-"))
@@ -46,7 +48,5 @@ for number, length in SECONDS.items():
 
 prefix = "/" + (st.get_option("server.baseUrlPath") or "").strip("/")
 prefix = prefix.rstrip("/")
-app = st.App(
-    "shell.py",
-    routes=[Route(f"{prefix}/songs/{{song:int}}/audio", audio), Route(f"{prefix}/songs/{{song:int}}/peaks", peaks)],
-)
+songs = [Route(f"{prefix}/songs/{{song:int}}/audio", audio), Route(f"{prefix}/songs/{{song:int}}/peaks", peaks)]
+app = st.App("shell.py", routes=[*script_routes(prefix), *songs])

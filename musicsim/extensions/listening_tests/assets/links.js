@@ -1,13 +1,11 @@
 // A listening test's links: one line per listener, with buttons to copy the link and to open it in a new tab. Names and
 // links are set as text, never as markup.
 
-const SHOWN_MS = 2000; // time for which a button shows "Copied"
+import { applyStyle, fetchStyle } from "../../../ui/assets/component.js";
+import { button, element } from "../../../ui/assets/elements.js";
 
-function element(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
+const STYLE = await fetchStyle("links.css", import.meta.url);
+const SHOWN_MS = 2000; // time for which a button shows "Copied"
 
 /** Copy text, also on pages without HTTPS, which have no `navigator.clipboard`. */
 async function copy(text, box) {
@@ -21,9 +19,7 @@ async function copy(text, box) {
 }
 
 function copier(words, label, text) {
-  const made = element("button", { type: "button", textContent: words });
-  made.setAttribute("aria-label", label);
-  made.addEventListener("click", async () => {
+  const made = button(label, async () => {
     try {
       await copy(text, made.parentElement);
       made.textContent = "Copied";
@@ -32,11 +28,12 @@ function copier(words, label, text) {
     }
     made.focus();
     setTimeout(() => { made.textContent = words; }, SHOWN_MS);
-  });
+  }, {}, words);
   return made;
 }
 
 export default function ({ data, parentElement }) {
+  applyStyle(parentElement, STYLE);
   const rows = data.links.map(({ name, url }) => {
     const open = element("a", { href: url, target: "_blank", rel: "noopener", textContent: "Open" });
     open.setAttribute("aria-label", `Open the link of ${name}`);
