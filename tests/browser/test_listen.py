@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from musicsim.library import Library
+from musicsim.library.db import schema
 from tests.browser.actions import (
     IDLE,
     click_song,
@@ -157,12 +158,19 @@ def test_second_tab_notices_canceled_and_resumed_job(page, address, home):
 
 
 def test_phone_shows_queue_and_has_map_behind_tab(page, address, home):
+    with Library.open(home / "library") as library, library.write() as connection:
+        connection.execute(schema.songs.update().values(typical_s=1.0))
     page.set_viewport_size({"width": 390, "height": 844})
+    play_slowly(page)
     visit(page, address, query=f"?song={songs_of(home)[0].id}")
     expect(rows(page)).to_have_count(11)
     box, player = rows(page).nth(2).bounding_box(), page.get_by_test_id("player").bounding_box()
     assert box["y"] + box["height"] < player["y"], "three songs are on the first screen"
     assert page.locator(".st-key-card_play button").bounding_box()["y"] < box["y"]
+    ids = row_ids(page)
+    rows(page).nth(2).locator(".sub").click()
+    player_plays(page, ids[2])
+    assert page.evaluate(f"() => {PLAYER}.tracks[{PLAYER}.index].start_s") == 0, "a song starts at its beginning"
     expect(page.get_by_test_id("map")).to_be_hidden()
     page.get_by_role("radio", name="Map").check()
     drawn = wait_for_map(page)

@@ -162,6 +162,9 @@ function songRow(row, index, data, list, send) {
   item.append(element("span", "rank", String(data.first + index + 1)), play, words, measure(row));
   if (list.classList.contains("crowded")) item.append(pin(row, index, send), opener(item, row, list));
   if (data.editable) draggable(item, index, send);
+  item.addEventListener("click", ({ target }) => {
+    if (!target.closest("button") && document.getSelection()?.isCollapsed !== false) send("play", index);
+  });
   item.append(actions(row, index, data, send));
   return item;
 }

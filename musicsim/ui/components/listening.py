@@ -41,12 +41,9 @@ FOLLOWED: Key[tuple[str, tuple[int, ...]]] = Key(
 _uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 
 
-def play_songs(
-    library: Library, songs: Sequence[Song], start: int = 0, *, preview: bool = False, queue: str = ""
-) -> None:
-    """Replace the queue with these songs and play; a `preview` starts at the first song's most typical 30 seconds."""
-    tracks = [make_track(library, song, preview=preview and place == start) for place, song in enumerate(songs)]
-    play_tracks(library, tracks, start, queue=queue)
+def play_songs(library: Library, songs: Sequence[Song], start: int = 0, *, queue: str = "") -> None:
+    """Replace the queue with these songs and play; `queue` is its name on Listen."""
+    play_tracks(library, [make_track(library, song) for song in songs], start, queue=queue)
 
 
 def play_tracks(library: Library, tracks: Sequence[Track], start: int = 0, *, queue: str = "") -> None:
@@ -58,7 +55,8 @@ def play_tracks(library: Library, tracks: Sequence[Track], start: int = 0, *, qu
 
 def play_preview(snapshot: Snapshot, song_id: int) -> None:
     """Play a song from its most typical 30 seconds."""
-    play_songs(snapshot.library, snapshot.songs_by_id([song_id]), preview=True)
+    library = snapshot.library
+    play_tracks(library, [make_track(library, song, preview=True) for song in snapshot.songs_by_id([song_id])])
 
 
 def enqueue_songs(library: Library, songs: Sequence[Song]) -> None:
@@ -74,7 +72,7 @@ def follow(action: Action, snapshot: Snapshot, songs: Sequence[Song]) -> None:
     """Carry out an action on a result: play from this row on, queue the song, or choose it."""
     song = songs[action.index]
     if action.kind == "play":
-        play_songs(snapshot.library, songs, action.index, preview=True)
+        play_songs(snapshot.library, songs, action.index)
     elif action.kind == "enqueue":
         enqueue_songs(snapshot.library, [song])
     elif action.kind == "similar":

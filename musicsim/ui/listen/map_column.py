@@ -80,7 +80,7 @@ def _show_map(
 
 
 def _click(snapshot: Snapshot, song_id: int) -> None:
-    start_song(snapshot, song_id, preview=True)
+    start_song(snapshot, song_id)
 
 
 def _lasso(snapshot: Snapshot, ids: Int64Array) -> None:

@@ -59,7 +59,7 @@ def _show_similar_artists(snapshot: Snapshot, song_id: int) -> None:
             titles = " · ".join(plain(song.title) for song in songs)
             st.button(
                 f"**{plain(name)}**: {titles}", icon=":material/play_arrow:", type="tertiary",
-                key=f"similar_artist_{place}", on_click=partial(play_songs, snapshot.library, songs, preview=True),
+                key=f"similar_artist_{place}", on_click=partial(play_songs, snapshot.library, songs),
                 help="Play this artist's songs closest to the selected one.",
             )  # fmt: skip
         if not artists:

@@ -141,7 +141,7 @@ def _show_first_steps(snapshot: Snapshot) -> None:
     for song in snapshot.songs_by_id(snapshot.row_ids[:1]):
         st.button(
             f"Try “{plain(song.title)}”", key="explore_try", icon=":material/play_arrow:", type="primary",
-            on_click=partial(start_song, snapshot, song.id, preview=True),
+            on_click=partial(start_song, snapshot, song.id),
         )  # fmt: skip
     st.caption("Or drop a sound file anywhere on this page.")
     if not is_public():

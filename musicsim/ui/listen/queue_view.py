@@ -90,8 +90,6 @@ def play_if_asked(snapshot: Snapshot, seed: Seed, items: list[QueueItem]) -> Non
     if not ids or (place is None and (FOLLOWED.get()[0] != seed.name or FOLLOWED.get()[1] == ids)):
         return
     tracks = [make_queue_track(snapshot.library, item) for item in items]
-    if place is not None and 0 <= place < len(items):
-        tracks[place] = replace(tracks[place], start_s=items[place].song.typical_s)
     if first is not None:
         tracks.insert(0, first)
     if place is not None:
@@ -170,4 +168,4 @@ def _act(snapshot: Snapshot, seed: Seed, songs: list[Song], first: int, action: 
     elif action.kind == "drop":
         state.remove(song_id)
     elif action.kind == "similar":
-        start_song(snapshot, song_id, preview=True)
+        start_song(snapshot, song_id)

@@ -57,10 +57,9 @@ def _name(snapshot: Snapshot, text: object) -> str:
 
 
 def start_song(
-    snapshot: Snapshot, song_id: int, *, preview: bool = False, others: Sequence[int] = (),
-    marked: Int64Array | None = None,
-) -> None:  # fmt: skip
-    """Play a song and start the queue from it; a preview starts at its most typical 30 seconds.
+    snapshot: Snapshot, song_id: int, *, others: Sequence[int] = (), marked: Int64Array | None = None
+) -> None:
+    """Play a song and start the queue from it.
 
     The `others` come next and are also examples; `marked` songs get rings on the map.
     """
@@ -74,7 +73,7 @@ def start_song(
         if marked is not None:
             mark(marked)
         # playback starts before the queue is computed
-        play_songs(snapshot.library, [song], preview=preview, queue=_name(snapshot, song.id))
+        play_songs(snapshot.library, [song], queue=_name(snapshot, song.id))
 
 
 def start_like(snapshot: Snapshot, ids: Sequence[int]) -> None:

@@ -22,7 +22,7 @@ from musicsim.public import is_public
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.listening import enqueue_songs, play_preview, play_songs
+from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_finder import find_song
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import song_map
@@ -280,6 +280,7 @@ def show_map(snapshot: Snapshot, draft: PlaylistDraft) -> None:
     """Show the playlist on the map."""
     song_map(
         snapshot, key="playlist_map", color_by=openers.colors_of(snapshot)[0], path=draft.song_ids,
-        chosen=draft.song_ids[0], height=420, legend=False, on_pick=partial(play_preview, snapshot),
+        chosen=draft.song_ids[0], height=420, legend=False,
+        on_pick=lambda song_id: play_songs(snapshot.library, snapshot.songs_by_id([song_id])),
     )  # fmt: skip
     st.caption("The playlist on the map; the red ring marks its start.")
