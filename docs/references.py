@@ -125,6 +125,9 @@ _ANSWERS = {
     "GET /api/find/songs": "an object with `ids`, and `n_songs`, the number of ids without the limit",
     "GET /api/options": "a list of [options](#options), in the order of the form",
     "GET /api/options/{name}": "a list of names",
+    "GET /api/thumbs": "an object with `queue` and `player`, each with 1 or -1 keyed by song id; `queue` is null "
+    "without `song`",
+    "POST /api/thumbs": "an object as in `GET /api/thumbs`",
     "GET /api/daily": "an object with `settings`, and `run` with `day` and `mixes`, each with `name`, `why` and "
     "`songs`; `run` is null before the first mixes",
     "POST /api/daily": "an object with `job`, the id of the job",
@@ -468,10 +471,11 @@ def describe_field(name: str, schema: Mapping[str, Any], shared: Mapping[str, Se
     fields = {f"`{inner}`" for inner in schema.get("properties", ())}
     titles = [link(title) for title, rows in shared.items() if {row.name for row in rows} <= fields]
     meaning = schema["description"] + f" Fields: {', '.join(titles)}." * bool(titles)
-    if schema.get("type") not in _CONTAINERS:
+    kind = next(one for one in schema.get("anyOf", [schema]) if one["type"] != "null")
+    if kind["type"] not in _CONTAINERS:
         return describe_parameter({"name": name, "in": "body", "schema": schema, "description": meaning})
-    limit = schema.get("maxItems", schema.get("maxProperties"))
-    value = _CONTAINERS[schema["type"]] + (f", at most {limit:,} entries" if limit else "")
+    limit = kind.get("maxItems", kind.get("maxProperties"))
+    value = _CONTAINERS[kind["type"]] + (f", at most {limit:,} entries" if limit else "")
     return Row(f"`{name}`", value, meaning, "")
 
 

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations, zip_longest
 from numbers import Integral
@@ -190,23 +191,35 @@ class JudgmentStore(Tables):
 
         Raises ValueError for other values or the song itself, and NotFoundError if a song is not in the library.
         """
-        j, created_at = schema.judgments, time.time()
-        rows = [judgment_row(created_at, "", RESULT, (query_id, song), value, {}) for song, value in rated.items()]
-        try:
-            with self._write() as connection:
-                connection.execute(j.delete().where(j.c.kind == RESULT, j.c.song_1 == query_id))
-                if rows:
-                    connection.execute(j.insert(), rows)
-        except sa.exc.IntegrityError as error:
-            raise NotFoundError(
-                "a rated song, or the query song, is no longer in the library. Search again."
-            ) from error
+        rows = _rating_rows(query_id, rated)
+        with _find_songs(), self._write() as connection:
+            _replace_ratings(connection, query_id, rows)
 
     def ratings_of(self, query_id: int) -> dict[int, int]:
         """Return the ratings of a song's results, keyed by song id, oldest first."""
         j = schema.judgments.c
         query = sa.select(j.song_2, j.chosen).where(j.kind == RESULT, j.song_1 == query_id).order_by(j.id)
         return {row.song_2: row.chosen for row in self._rows(query)}
+
+
+def _rating_rows(query_id: int, rated: Mapping[int, int]) -> list[dict[str, Any]]:
+    now = time.time()
+    return [judgment_row(now, "", RESULT, (query_id, song), value, {}) for song, value in rated.items()]
+
+
+def _replace_ratings(connection: sa.Connection, query_id: int, rows: Sequence[Mapping[str, Any]]) -> None:
+    j = schema.judgments
+    connection.execute(j.delete().where(j.c.kind == RESULT, j.c.song_1 == query_id))
+    if rows:
+        connection.execute(j.insert(), rows)
+
+
+@contextmanager
+def _find_songs() -> Iterator[None]:
+    try:
+        yield
+    except sa.exc.IntegrityError as error:
+        raise NotFoundError("a rated song, or the query song, is no longer in the library. Search again.") from error
 
 
 def _filter(kinds: Sequence[str], listener: str | None = None) -> sa.ColumnElement[bool]:
@@ -233,12 +246,28 @@ class Opinions(Tables):
 
     def set_feedback(self, song_id: int, value: int) -> None:
         """Store a thumb, +1 or -1; 0 deletes it."""
-        f = schema.feedback
-        with self._write() as connection:
-            connection.execute(f.delete().where(f.c.song_id == song_id))
-            if value:
-                row = {"song_id": song_id, "value": int(np.sign(value)), "created_at": time.time()}
-                connection.execute(f.insert().values(row))
+        self.save_thumbs({song_id: value})
+
+    def save_thumbs(
+        self, feedback: Mapping[int, int], query_id: int | None = None, rated: Mapping[int, int] | None = None
+    ) -> None:
+        """Store thumbs on songs (0 deletes one) and replace the ratings of a song's results, in one transaction.
+
+        Raises the errors of :meth:`JudgmentStore.rate_results`.
+        """
+        f, now = schema.feedback, time.time()
+        thumbs = [
+            {"song_id": song_id, "value": int(np.sign(value)), "created_at": now}
+            for song_id, value in feedback.items()
+            if value
+        ]
+        ratings = [] if query_id is None else _rating_rows(query_id, rated or {})
+        with _find_songs(), self._write() as connection:
+            connection.execute(f.delete().where(f.c.song_id.in_(list(feedback))))
+            if thumbs:
+                connection.execute(f.insert(), thumbs)
+            if query_id is not None:
+                _replace_ratings(connection, query_id, ratings)
 
 
 def opinions_in_memory() -> Opinions:
