@@ -128,6 +128,7 @@ _ANSWERS = {
     "GET /api/thumbs": "an object with `queue` and `player`, each with 1 or -1 keyed by song id; `queue` is null "
     "without `song`",
     "POST /api/thumbs": "an object as in `GET /api/thumbs`",
+    "GET /api/songs/{song_id}/why": "an [explanation](#explanations)",
     "GET /api/daily": "an object with `settings`, and `run` with `day` and `mixes`, each with `name`, `why` and "
     "`songs`; `run` is null before the first mixes",
     "POST /api/daily": "an object with `job`, the id of the job",
@@ -202,6 +203,21 @@ _FIELDS = {
         "choices": "Values that songs in the library have; null if there are more than 200.",
         "n_choices": "Number of these values.",
         "bounds": "Smallest and largest number that songs have; null if they do not differ.",
+    },
+    "Explanations": {
+        "similarity": "From 0 to 1, as in results.",
+        "similarity_before": "Similarity before learning; null if the model was not learned.",
+        "parts": "Parts of the similarity: `words`, `share` and `share_before`. The shares add up to the similarity.",
+        "differences": "The parts with the largest shares of the squared distance: `words`, `share`, `share_before`, "
+        "and `more_in`, the id of the song that has more of a sound.",
+        "shared_sounds": "Descriptions of the sounds that have a passage in both songs.",
+        "songs": "The two songs: `id`, `title`, `by`, `duration_s`, `heard_s` (compared seconds), `passages` with "
+        "`start_s`, `end_s` and `sound` (a place in `shared_sounds`), and `curve`, the similarity over the song.",
+        "tags": "Tags that both songs have.",
+        "guessed_tags": "Tags that a learned ear recognizes in both songs.",
+        "n_listeners": "Number of people who played both songs.",
+        "listeners_jaccard": "Their share of the people who played either; null without listening data.",
+        "notes": "Sentences about sound that was not compared.",
     },
     "Albums": {
         "id": "Number of the album: the lowest number of its songs.",

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
-from musicsim.api import find, queue, thumbs
+from musicsim.api import find, queue, thumbs, why
 from musicsim.api.budgets import address_of
 from musicsim.api.parameters import ModelQuery, read_query
 from musicsim.api.responses import filter_routes, status_of, wait_for
@@ -254,6 +254,6 @@ def http_interface() -> FastAPI:
     api.add_exception_handler(MusicsimError, _show_error)
     api.add_exception_handler(_Refusal, _show_refusal)
     api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
-    for one in (router, queue.router, find.router, thumbs.router, *load_hooks("http_router")):
+    for one in (router, queue.router, find.router, thumbs.router, why.router, *load_hooks("http_router")):
         api.include_router(APIRouter(routes=filter_routes(one.routes)))
     return api

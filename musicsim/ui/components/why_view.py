@@ -12,10 +12,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.search.explanation import Explanation, explain
 from musicsim.explorer.search.query import Example, Examples, Query, examples_of, similarities_of, similarity_of
-from musicsim.explorer.search.why import CodewordShare, Side, Why
-from musicsim.explorer.search.why_groups import Amounts, Share
-from musicsim.explorer.search.why_sides import explain_result
+from musicsim.explorer.search.why import Side, Why
+from musicsim.explorer.search.why_groups import Share
 from musicsim.explorer.snapshot.map_columns import PALETTE, UNKNOWN_COLOUR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
@@ -30,7 +30,6 @@ from musicsim.wording import clean
 
 _LETTERS = "ABCDEF"
 _MAX_EXAMPLES = 5  # maximum number of examples whose similarities are listed
-_MIN_SHARE = 5e-4  # smallest share for which a bar is shown
 _COLORS = PALETTE[: len(_LETTERS)]
 _LABEL_PX = 30  # width of a number outside its bar
 _DIALOG = "why"  # its subject: a result's song id, and the name of its list (empty until shown)
@@ -65,11 +64,11 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int, factor: str) ->
         return
     try:
         example = _choose_example(snapshot, examples_of(query), other_id)
-        one, other, why = explain_result(snapshot, example, other_id)
-        listed = similarity_of(snapshot, example, other_id)
+        explanation = explain(snapshot, example, other_id)
     except MusicsimError as error:
         st.info(plain(error))
         return
+    (one, other), why, listed = explanation.sides, explanation.why, explanation.similarity
     before = f"; before learning it was {why.stages[0].similarity:.2f}" if len(why.stages) > 1 else ""
     st.markdown(f"Similarity: **{listed:.2f}** out of 1{before}.")
     if factor:
@@ -82,14 +81,13 @@ def _why_dialog(snapshot: Snapshot, query: Query, other_id: int, factor: str) ->
     _show_waves(snapshot, why, one, other)
     if why.passages[0]:
         st.caption("Click a letter to hear a shared sound; the gray areas show where shared sounds occur.")
-    for note in _notes(why, one, other):
+    for note in explanation.notes:
         st.caption(f":material/info: {plain(note)}")
     st.markdown("**Sources of the similarity**")
-    bars = [*why.parts, *_hub_bar(why, listed)]
-    chart(_shares_figure(bars, why.shared), key="why_shares", name="why")
+    chart(_shares_figure(explanation.parts, why.shared), key="why_shares", name="why")
     st.caption(f"Points out of 100; they add up to {100 * listed:.0f}.")
     if why.apart:
-        st.caption(f"Largest differences (share of the squared distance): {_differences(why, one, other)}.")
+        st.caption(f"Largest differences (share of the squared distance): {_describe_differences(explanation)}.")
     st.markdown("**In common**")
     st.markdown(_describe_common(why, one, other))
     for draw_below in filter(is_allowed, load_hooks("below_why")):
@@ -125,15 +123,6 @@ def _choose_example(snapshot: Snapshot, examples: Examples, other_id: int) -> in
     return choices[place]
 
 
-def _hub_bar(why: Why, listed: float) -> list[Share]:
-    """Return a bar for hub reduction (or clipping at 0), so that the bars add up to the listed similarity."""
-    added = listed - sum(part.stages[-1].similarity for part in why.parts)
-    if abs(added) < _MIN_SHARE:
-        return []
-    words = "hub correction: few songs are this close" if added > 0 else "hub correction: many songs are this close"
-    return [Share(words, (*[Amounts(0.0, 0.0)] * (len(why.stages) - 1), Amounts(0.0, added)))]
-
-
 def _show_waves(snapshot: Snapshot, why: Why, one: Side, other: Side) -> None:
     loudest = max((float(curve.max()) for curve in why.curves if len(curve)), default=1.0)
     sides = []
@@ -160,21 +149,6 @@ def _address(snapshot: Snapshot, side: Side) -> str | None:
         upload = EXAMPLE.get()
         return upload_address(upload) if upload is not None else None
     return f"/songs/{side.song_id}/audio?library={quote(snapshot.library.name)}"
-
-
-def _notes(why: Why, one: Side, other: Side) -> list[str]:
-    notes = []
-    for side, heard_s in zip((one, other), why.heard_s, strict=True):
-        if not heard_s:
-            notes.append(
-                f"The audio features of “{side.title}” were not stored, so similar passages cannot be "
-                "found. Turn on “Store audio features” (Library > Settings) and scan its folder again."
-            )
-        elif heard_s < side.duration_s - 2:
-            notes.append(f"Only the first {heard_s / 60:.0f} minutes of “{side.title}” were analyzed.")
-    if all(why.heard_s) and not why.shared:
-        notes.append("No single passage explains the similarity: the shared sounds are spread over both songs.")
-    return notes
 
 
 def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
@@ -208,15 +182,14 @@ def _shares_figure(parts: Sequence[Share], shared: Sequence[str]) -> go.Figure:
     return figure
 
 
-def _differences(why: Why, one: Side, other: Side) -> str:
-    squares = [amounts.distance**2 or 1.0 for amounts in why.stages]  # shares can cancel each other out
+def _describe_differences(explanation: Explanation) -> str:
     sentences = []
-    for share in why.apart:
-        *before, part = (f"{own.distance / square:.0%}" for own, square in zip(share.stages, squares, strict=True))
+    for share, parts, more_in in explanation.differences():
+        *before, part = (f"{one:.0%}" for one in parts)
         if before:
             part = f"{part}; {before[0]} before learning"
-        if isinstance(share, CodewordShare):
-            part += f"; more in “{plain((one, other)[share.more_in].title)}”"
+        if more_in is not None:
+            part += f"; more in “{plain(explanation.sides[more_in].title)}”"
         sentences.append(f"{share.words} ({part})")
     return "; ".join(sentences)
 
