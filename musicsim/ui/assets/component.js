@@ -4,10 +4,19 @@
 /** URL of the app, with a trailing slash. */
 export const BASE = new URL("../../../../", import.meta.url).href;
 
-/** Return the URL of something whose address is relative to the app. */
-export const resolve = (address) => new URL(address.replace(/^\/(?!\/)/, ""), BASE).href;
+/** Return the URL of something whose address is relative to the app. @returns {string} */
+export const resolve = (/** @type {string} */ address) => new URL(address.replace(/^\/(?!\/)/, ""), BASE).href;
 
-/** Return the player of this tab, once it is on the page. */
+/**
+ * What Streamlit gives a component in every run.
+ * @typedef {object} Component
+ * @property {any} data
+ * @property {HTMLElement | ShadowRoot} parentElement
+ * @property {(name: string, value: unknown) => void} setStateValue
+ * @property {(name: string, value: unknown) => void} setTriggerValue
+ */
+
+/** Return the player of this tab, once it is on the page. @returns {import("./player_engine.js").Engine | undefined} */
 export const pagePlayer = () => window[Symbol.for("musicsim.player")];
 
 async function fetchText(name, near) {

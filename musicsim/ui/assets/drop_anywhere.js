@@ -9,6 +9,11 @@ const STYLE = `
   background: color-mix(in srgb, Canvas 82%, transparent); color: CanvasText; font: 600 1.6rem sans-serif;
   border: 4px dashed #00796b;`;
 
+function press() {
+  const button = document.querySelector(BUTTON);
+  if (button instanceof HTMLElement) button.click();
+}
+
 /** Return the first element of a selector, once it exists. */
 function appearing(selector) {
   return new Promise((found) => {
@@ -24,7 +29,7 @@ function appearing(selector) {
 }
 
 async function give(files) {
-  if (!document.querySelector(BOX)) document.querySelector(BUTTON)?.click();
+  if (!document.querySelector(BOX)) press();
   const box = await appearing(BOX);
   box.files = files;
   box.dispatchEvent(new Event("change", { bubbles: true }));
@@ -43,7 +48,7 @@ let stop = () => {}; // ends what the previous data started
 export default function ({ data, parentElement }) {
   stop();
   if (state.given && state.taken !== data.taken && document.querySelector(BOX)) {
-    document.querySelector(BUTTON)?.click(); // closes the popover with the box
+    press(); // closes the popover with the box
     state.given = false;
   }
   state.taken = data.taken;

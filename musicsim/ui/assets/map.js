@@ -3,8 +3,9 @@
 
 import { BASE, applyStyle, closeIfGone, fetchStyle } from "./component.js";
 import { button, element, iconButton } from "./elements.js";
+import { FULL, distanceAhead, limited, onScreen, toPlace, toScreen, viewOfAll, zoomed } from "./map_geometry.js";
 import {
-  FULL, GlPoints, Landscape, MAX_FRAME_MS, MAX_PLAIN, PlainPoints, SAMPLE, canDrawGl, fetchMap, inOrderOf, onScreen, toScreen,
+  GlPoints, Landscape, MAX_FRAME_MS, MAX_PLAIN, PlainPoints, SAMPLE, canDrawGl, fetchMap, inOrderOf,
 } from "./map_points.js";
 import { figureOf, saveFigure, svgElement } from "./save_figure.js";
 
@@ -15,8 +16,6 @@ const HEARD_MS = 500;
 const LABEL_MS = 60;
 const NEAR_PX = 14;
 const TAP_PX = 4;
-const ZOOM = [0.1, 60];
-const ROOM = 0.06; // margin around a query outside the map
 const STEP = 1.5; // zoom factor of a button or key
 const MAX_NAMES = [12, 16, 24]; // by level, from the whole map to details
 const ROOM_PX = 40000; // area of the stage per name
@@ -54,12 +53,46 @@ function tool(name, label, act) {
 class SongMap {
   constructor(root) {
     this.root = root;
+    /** @type {import("./map_points.js").View} */
     this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    /** @type {any} names of regions, from large to small ones */
+    this.levels = [];
+    this.size = 1;
     this.labels = new Map();
+    this.land = new Landscape();
+    /** @type {any} what Python sent */
+    this.data = undefined;
+    /** @type {any} places of the songs */
+    this.places = undefined;
+    /** @type {any} colors of the songs, and the legend */
+    this.colours = undefined;
+    /** @type {any} the points that are drawn: PlainPoints or GlPoints */
+    this.points = null;
+    /** @type {any} rows of the marked songs */
+    this.marks = undefined;
+    /** @type {any} the rows drawn as points, and the number of songs in view */
+    this.shown = undefined;
+    /** @type {any} size of the stage in pixels */
+    this.seen = undefined;
+    /** @type {Set<number> | null} codes of the legend that are shown alone */
     this.isolated = null;
-    this.at = null; // row selected with the keys
-    this.pointed = null; // row under the pointer
+    /** @type {number | null} row selected with the keys */
+    this.at = null;
+    /** @type {number | null} row under the pointer */
+    this.pointed = null;
+    /** @type {any} two fingers on the map */
     this.fingers = null;
+    /** @type {any} the pressed pointer */
+    this.held = null;
+    /** @type {any} corners of the outline that is being drawn */
+    this.outline = null;
+    /** @type {any} the canvas of the points */
+    this.canvas = null;
+    /** @type {any[]} the shown names of regions */
+    this.placed = [];
+    this.drawn = "";
+    this.isNew = true;
+    this.nChosenFor = -1;
     this.closing = new AbortController();
     this.build();
     this.wire();
@@ -75,7 +108,6 @@ class SongMap {
     this.names.setAttribute("aria-hidden", "true");
     this.tip = element("div", "tip");
     this.tip.hidden = true;
-    this.land = new Landscape();
     this.words = element("div", "words", "Drawing the map…");
     this.tools = element("div", "tools");
     this.stage = element("div", "stage", this.land.canvas, this.overlay, this.names, this.words, this.tip);
@@ -237,6 +269,7 @@ class SongMap {
     return this.places ? this.places.ids.indexOf(id) : -1;
   }
 
+  /** @returns {any} */
   placeOf(id) {
     const row = this.rowOf(id);
     return row < 0 ? null : [this.places.x[row] / FULL, this.places.y[row] / FULL];
@@ -255,7 +288,7 @@ class SongMap {
   }
 
   /** Move to a place: smoothly if drawing is fast, and until the user moves the map. */
-  fly([x, y]) {
+  fly(/** @type {number[]} */ [x, y]) {
     const from = this.view;
     const start = performance.now();
     const isSlow = isStill() || this.points.frameMs > SLOW_FRAME_MS;
@@ -304,24 +337,20 @@ class SongMap {
     const row = this.columns();
     const stuck = top([...(row?.children ?? [])].find((column) => column.contains(this.root))) - top(row); // by scrolling
     const above = top(this.root) - stuck + (main?.scrollTop ?? 0);
-    const below = (document.querySelector("[data-testid=stBottom]")?.offsetHeight ?? 0) + 64; // includes a line of text below the map
+    const below = (document.querySelector("[data-testid=stBottom]")?.getBoundingClientRect().height ?? 0) + 64; // includes a line of text below the map
     const narrow = window.innerWidth <= NARROW_PX ? 0.6 * window.innerHeight : Infinity;
     return Math.round(Math.max(MIN_HEIGHT_PX, Math.min(narrow, window.innerHeight - above - below)));
   }
 
   look({ x = this.view.x, y = this.view.y, zoom = this.view.zoom }) {
-    const between = (value, low, high) => Math.min(high, Math.max(low, value));
-    this.view = { x: between(x, -9, 10), y: between(y, -9, 10), zoom: between(zoom, ...ZOOM) };
+    this.view = limited({ x, y, zoom });
     this.hideTip();
     this.move();
   }
 
-  /** Zoom by a factor around a point, given in pixels; by default, the center. */
+  /** Zoom by a factor around a point, given in pixels; by default, the center. @param {number} by @param {number[]} [pixels] */
   zoom(by, [px, py] = [this.seen.width / 2, this.seen.height / 2]) {
-    const { x, y, zoom: before } = this.view;
-    const zoom = Math.min(ZOOM[1], Math.max(ZOOM[0], before * by));
-    const [right, up] = [px / this.seen.width - 0.5, 0.5 - py / this.seen.height];
-    this.look({ x: x + right * (1 / before - 1 / zoom), y: y + up * (1 / before - 1 / zoom), zoom });
+    this.look(zoomed(this.view, by, [px, py], this.seen));
   }
 
   pan(right, down) {
@@ -332,11 +361,7 @@ class SongMap {
 
   /** Show all songs, and the query even if it is outside the map. */
   goHome() {
-    const query = this.data.query ?? [0.5, 0.5];
-    const [low, high] = [query.map((at) => Math.min(0, at - ROOM)), query.map((at) => Math.max(1, at + ROOM))];
-    const isOutside = query.some((at) => at < 0 || at > 1);
-    const [[left, bottom], [right, top]] = isOutside ? [low, high] : [[0, 0], [1, 1]];
-    this.look({ x: (left + right) / 2, y: (bottom + top) / 2, zoom: 1 / Math.max(right - left, top - bottom) });
+    this.look(viewOfAll(this.data.query));
   }
 
   /** Draw in the next frame; if drawing is slow, move the picture, and draw when the movement has stopped. */
@@ -389,7 +414,7 @@ class SongMap {
     const rows = new Map();
     const { chosen, found, path } = this.data;
     const wanted = new Set([...found, ...path, chosen]);
-    this.places.ids.forEach((id, row) => wanted.has(id) && rows.set(id, row));
+    for (const [row, id] of this.places.ids.entries()) if (wanted.has(id)) rows.set(id, row);
     const here = (ids) => ids.map((id) => rows.get(id)).filter((row) => row !== undefined);
     this.marks = { chosen: here([chosen]), found: here(found), path: here(path) };
     this.paintMarks();
@@ -447,7 +472,9 @@ class SongMap {
     const depth = this.view.zoom < 2 ? 0 : this.view.zoom < 5 ? 1 : 2;
     const level = this.hasNames && this.levels?.length ? this.levels[Math.min(depth, this.levels.length - 1)] : [];
     const most = Math.min(MAX_NAMES[depth], Math.max(3, (width * height) / ROOM_PX));
-    const [taken, crowd] = [[], level.length ? this.crowd(new Set(marked)) : null];
+    const crowd = level.length ? this.crowd(new Set(marked)) : null;
+    /** @type {any[]} */
+    const taken = [];
     for (const { name, x, y } of [...level].sort((a, b) => b.n - a.n)) {
       const place = taken.length < most && this.freePlace(toScreen([x, y], this.view, width, height), name, taken, crowd);
       if (place) taken.push({ ...place, name });
@@ -458,7 +485,7 @@ class SongMap {
   }
 
   shiftNames() {
-    for (const { place, span } of this.placed ?? []) {
+    for (const { place, span } of this.placed) {
       const [px, py] = toScreen(place, this.view, this.seen.width, this.seen.height);
       span.style.transform = `translate(-50%, -50%) translate(${px}px, ${py}px)`;
     }
@@ -489,7 +516,9 @@ class SongMap {
   freePlace([x, y], name, taken, crowd) {
     const { width, height } = this.seen;
     const [half, edge] = [3.6 * name.length + 4, this.size / 2];
-    let [found, least] = [null, Infinity];
+    /** @type {{px: number, py: number, half: number} | null} */
+    let found = null;
+    let least = Infinity;
     if (x < 0 || y < 0 || x > width || y > height) return found;
     for (let j = -5; j <= 5; j += 1) {
       for (let i = -3; i <= 3; i += 1) {
@@ -637,7 +666,9 @@ class SongMap {
     const { width, height } = this.seen;
     const { zoom, x: vx, y: vy } = this.view;
     const rows = isOfAll ? null : this.shown.rows;
-    let [found, least] = [null, Infinity];
+    /** @type {number | null} */
+    let found = null;
+    let least = Infinity;
     for (let i = 0; i < (rows ? rows.length : n); i += 1) {
       const row = rows ? rows[i] : i;
       const value = measure(((x[row] / FULL - vx) * zoom + 0.5) * width, (0.5 - (y[row] / FULL - vy) * zoom) * height);
@@ -659,6 +690,7 @@ class SongMap {
     return onScreen(this.places, row, this.view, this.seen.width, this.seen.height);
   }
 
+  /** @returns {[number, number]} */
   pixels(event) {
     const box = this.stage.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -801,8 +833,7 @@ class SongMap {
 
   /** Return the place on the map under a pixel of the stage. */
   placeAt(px, py) {
-    const { x, y, zoom } = this.view;
-    return [(px / this.seen.width - 0.5) / zoom + x, (0.5 - py / this.seen.height) / zoom + y];
+    return toPlace(px, py, this.view, this.seen);
   }
 
   /** Return the corners of the drawn outline, in pixels. */
@@ -850,7 +881,7 @@ class SongMap {
     act();
   }
 
-  /** Go to the nearest song in a direction; sideways distance counts double. */
+  /** Go to the nearest song in a direction. */
   walk(right, down) {
     const { width, height } = this.seen;
     const from = this.at ?? this.marks.chosen[0];
@@ -858,12 +889,8 @@ class SongMap {
       this.standOn(this.nearest(width / 2, height / 2, Infinity));
       return;
     }
-    const [px, py] = this.pixelsOf(from);
-    this.standOn(this.best((x, y) => {
-      const along = (x - px) * right + (y - py) * down;
-      const aside = Math.abs((x - px) * down) + Math.abs((y - py) * right);
-      return along > 0.01 && aside <= along ? along + 2 * aside : Infinity;
-    }, true));
+    const at = this.pixelsOf(from);
+    this.standOn(this.best((x, y) => distanceAhead(at, [x, y], [right, down]), true));
   }
 
   async standOn(row) {

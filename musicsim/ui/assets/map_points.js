@@ -2,7 +2,8 @@
 // points are drawn with WebGL. If WebGL is missing or too slow, the plain canvas shows a sample of the points on top of
 // a picture of the density of all songs.
 
-export const FULL = 65535; // largest coordinate along each axis
+import { FULL, onScreen, toScreen } from "./map_geometry.js";
+
 export const SAMPLE = 8000; // points that the plain canvas shows of a larger map
 export const MAX_PLAIN = 20000; // maximum number of songs that are all drawn on the plain canvas
 const PROBE = 100000; // number of points for measuring WebGL's speed
@@ -19,6 +20,11 @@ const SHORE = 8; // cells along its edges where it fades out
 const TERRACES = 6;
 const HIGHEST = 0.3; // opacity of the highest terrace
 const NO_INDEX = new Uint8Array([0xdb, 0x17, 16, 0, 0, 0, 0, 0]).buffer; // empty index, because the library's own point search is not used
+
+/**
+ * @typedef {import("./map_geometry.js").View} View
+ * @typedef {{n: number, order: string, tag: string | null, ids: Uint32Array, x: Uint16Array, y: Uint16Array}} Places
+ */
 
 /** Fetch and parse a column from /maps: a line of JSON, then arrays. */
 async function fetchColumn(base, { model, library }, name) {
@@ -43,7 +49,7 @@ async function fetchPlaces(base, map) {
 }
 
 /** Return a color, mixed with white if it is too dark for a dark page. */
-function lighten(colour) {
+export function lighten(colour) {
   const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   if (0.3 * red + 0.59 * green + 0.11 * blue > 75) return colour;
   return `#${[red, green, blue].map((part) => Math.round(0.6 * part + 102).toString(16).padStart(2, "0")).join("")}`;
@@ -72,7 +78,7 @@ export function canDrawGl(n) {
   const context = document.createElement("canvas").getContext("webgl");
   const can = Boolean(context?.getExtension("OES_texture_float"));
   const told = context?.getExtension("WEBGL_debug_renderer_info");
-  const renderer = told ? context.getParameter(told.UNMASKED_RENDERER_WEBGL) : "";
+  const renderer = told ? context?.getParameter(told.UNMASKED_RENDERER_WEBGL) : "";
   context?.getExtension("WEBGL_lose_context")?.loseContext();
   return can && !(n > PROBE && SOFTWARE.test(renderer));
 }
@@ -105,7 +111,7 @@ export class GlPoints {
       times.push(await new Promise((done) => {
         this.plot.subscribe("drawing", () => {
           gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits until the points are drawn
-          done(performance.now() - document.timeline.currentTime); // time since the frame began
+          done(performance.now() - Number(document.timeline.currentTime)); // time since the frame began
         }, 1);
         this.plot.redraw();
       }));
@@ -156,6 +162,15 @@ export class PlainPoints {
   constructor(canvas) {
     this.canvas = canvas;
     this.frameMs = 0;
+    /** @type {any} places of the points */
+    this.places = null;
+    /** @type {any} */
+    this.colours = null;
+    /** @type {Set<number> | null} codes of the shown points; null shows all */
+    this.isolated = null;
+    this.size = 1;
+    /** @type {[View, number, number] | null} what was painted last */
+    this.last = null;
   }
 
   async draw(places, colours, size, moves) {
@@ -172,7 +187,7 @@ export class PlainPoints {
       const eased = Math.max(0, share) ** 2 * (3 - 2 * share);
       const between = (a, b) => Uint16Array.from(b, (value, i) => a[i] + (value - a[i]) * eased);
       this.places = { ...from, x: between(from.x, to.x), y: between(from.y, to.y) };
-      this.paint(...this.last);
+      if (this.last) this.paint(...this.last);
     }
   }
 
@@ -251,7 +266,7 @@ export class PlainPoints {
       image.data[4 * i + 3] = Math.round(255 * DARKEST * Math.min(1, cells[i] / top));
     }
     const small = new OffscreenCanvas(across, down);
-    small.getContext("2d").putImageData(image, 0, 0);
+    small.getContext("2d")?.putImageData(image, 0, 0);
     context.drawImage(small, 0, 0, across * CELL_PX, down * CELL_PX);
   }
 
@@ -292,19 +307,19 @@ export class Landscape {
       image.data[4 * i + 2] = blue[i] / dense[i];
       image.data[4 * i + 3] = 255 * HIGHEST * height * shore(i % GRID) * shore(Math.floor(i / GRID));
     }
-    this.canvas.getContext("2d").putImageData(image, 0, 0);
+    this.canvas.getContext("2d")?.putImageData(image, 0, 0);
     this.canvas.dataset.state = "drawn";
   }
 
   place(view, width, height) {
     const [left, top] = toScreen([0, 1], view, width, height);
     this.canvas.style.transform = `translate(${left}px, ${top}px) scale(${view.zoom})`;
-    this.canvas.style.opacity = Math.min(1, 2 / view.zoom); // close up, it would be one flat color
+    this.canvas.style.opacity = String(Math.min(1, 2 / view.zoom)); // close up, it would be one flat color
   }
 }
 
 /** Blur rows of `across` cells with three means along each axis, which are nearly a Gaussian. */
-function blurred(cells, across, radius) {
+export function blurred(cells, across, radius) {
   const down = cells.length / across;
   let [from, to] = [cells, new Float32Array(cells.length)];
   for (const [step, n, line, nLines] of [[1, across, across, down], [across, down, 1, across]]) {
@@ -323,23 +338,18 @@ function blurred(cells, across, radius) {
   return from;
 }
 
-/** Return a song's position on the stage, in pixels. */
-export function onScreen({ x, y }, row, view, width, height) {
-  return toScreen([x[row] / FULL, y[row] / FULL], view, width, height);
-}
-
-export function toScreen([x, y], view, width, height) {
-  return [((x - view.x) * view.zoom + 0.5) * width, (0.5 - (y - view.y) * view.zoom) * height];
-}
-
-/** Return the new map's rows in the order of the old map, so that points can move; null if the songs differ. */
+/**
+ * Return the new map's rows in the order of the old map, so that points can move; null if the songs differ.
+ * @param {Pick<Places, "n" | "ids">} old @param {Places} places @param {any} colours
+ */
 export function inOrderOf(old, places, colours) {
   if (old.n !== places.n) return null;
+  /** @type {Map<number, number>} */
   const rowOf = new Map();
-  places.ids.forEach((id, row) => rowOf.set(id, row));
+  for (const [row, id] of places.ids.entries()) rowOf.set(id, row);
   const rows = Uint32Array.from(old.ids, (id) => rowOf.get(id) ?? 0);
   if (rows.some((row, i) => places.ids[row] !== old.ids[i])) return null;
-  const taken = (values) => values.constructor.from(rows, (row) => values[row]);
+  const taken = (/** @type {any} */ values) => values.constructor.from(rows, (/** @type {number} */ row) => values[row]);
   return [
     { ...places, ids: old.ids, x: taken(places.x), y: taken(places.y) },
     { ...colours, codes: taken(colours.codes) },

@@ -320,7 +320,8 @@ function refocus(list, { at, uid, act }) {
 // --------------------------------------------------------------------------------------- mount
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const engine = (window[ENGINE] ??= new Engine(View));
+  window[ENGINE] ??= new Engine(View);
+  const engine = window[ENGINE];
   if (data.role === "player") {
     applyStyle(parentElement, STYLE);
     if (!parentElement.querySelector(".player")) parentElement.append(TEMPLATE.content.cloneNode(true));

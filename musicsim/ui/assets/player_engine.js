@@ -5,6 +5,7 @@
 import { BASE, resolve } from "./component.js";
 import { element } from "./elements.js";
 import { hasOwnSpace, isTyping } from "./keys.js";
+import * as queues from "./queue.js";
 
 export const ENGINE = Symbol.for("musicsim.player");
 const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
@@ -45,10 +46,15 @@ const PAGE_CSS = `
 @media print { .st-key-musicsim-player { display: none; } }
 `;
 
-/** Read or write browser storage; the player also works if storage is disabled or full. */
+/**
+ * Read or write browser storage; the player also works if storage is disabled or full.
+ * @param {"localStorage" | "sessionStorage"} kind
+ * @param {string} key
+ * @param {unknown} [value]
+ */
 function stored(kind, key, value) {
   try {
-    if (value === undefined) return JSON.parse(window[kind].getItem(key));
+    if (value === undefined) return JSON.parse(window[kind].getItem(key) ?? "null");
     window[kind].setItem(key, JSON.stringify(value));
   } catch (error) {
     console.debug("player: no storage", error);
@@ -69,7 +75,7 @@ class Deck {
     this.audio.addEventListener("loadedmetadata", () => this.begin());
     const on = (names, handle) => {
       const heard = () => engine.deck === this && handle();
-      names.split(" ").forEach((name) => this.audio.addEventListener(name, heard));
+      for (const name of names.split(" ")) this.audio.addEventListener(name, heard);
     };
     on("play pause durationchange seeked loadedmetadata", () => engine.changed());
     on("timeupdate", () => engine.tick());
@@ -105,6 +111,7 @@ export class Engine {
     this.View = View;
     this.base = BASE;
     this.storageKey = `musicsim.player ${this.base}`;
+    /** @type {queues.Track[]} */
     this.tracks = []; // {uid, song_id, title, artist, url, peaks_url, duration_s, start_s}
     this.index = -1;
     this.nextUid = 1;
@@ -129,12 +136,13 @@ export class Engine {
     this.volume = { level: 1, muted: false, ...stored("localStorage", "musicsim.player volume") };
     this.deck = new Deck(this);
     this.spare = new Deck(this);
-    this.leaving = null; // the deck that is fading out
+    /** @type {Deck | null} the deck that is fading out */
+    this.leaving = null;
     this.nameDecks();
     document.head.append(element("style", { textContent: PAGE_CSS }));
     document.addEventListener("keydown", (event) => onKey(this, event));
     // "play" does not bubble, so listen in the capture phase
-    document.addEventListener("play", ({ target }) => this.sounds.includes(target) || this.giveWay(target), { capture: true });
+    document.addEventListener("play", ({ target }) => target instanceof HTMLAudioElement && (this.sounds.includes(target) || this.giveWay(target)), { capture: true });
     window.addEventListener("pagehide", () => this.persist());
     this.present(new URLSearchParams(location.search).has("presentation") || stored("sessionStorage", PRESENTED));
     this.restore();
@@ -187,7 +195,7 @@ export class Engine {
   }
 
   isThere() {
-    const options = { cache: "no-store", signal: AbortSignal.timeout(PROBE_MS) };
+    const options = /** @type {RequestInit} */ ({ cache: "no-store", signal: AbortSignal.timeout(PROBE_MS) });
     return fetch(resolve("/_stcore/health"), options).then(({ ok }) => ok, () => false);
   }
 
@@ -221,7 +229,7 @@ export class Engine {
   /** True if more songs may follow the last one, which must not be an upload or a hidden song. */
   get goesOn() {
     const last = this.tracks.at(-1);
-    return this.settings.radio && Boolean(this.radio && last?.song_id) && !last.is_blind;
+    return this.settings.radio && Boolean(this.radio && last?.song_id) && !last?.is_blind;
   }
 
   get state() {
@@ -276,15 +284,16 @@ export class Engine {
     this.queueChanged();
   }
 
-  /** Replace the queue around the current song; if the new queue lacks it, it comes after the first `nBefore` songs. */
+  /** @param {queues.Queue} queue */
+  change({ tracks, index }) {
+    this.tracks = tracks;
+    this.index = index;
+  }
+
+  /** Replace the queue around the current song. */
   follow(entries, nBefore) {
-    const { track } = this;
-    const at = track ? entries.findIndex((entry) => entry.song_id === track.song_id) : -1;
-    if (at >= 0) entries[at] = track;
-    else if (track) entries.splice(nBefore, 0, track);
-    this.tracks = entries;
-    if (track) this.index = at >= 0 ? at : nBefore;
-    else this.load(0, { play: false });
+    this.change(queues.follow(this, entries, nBefore));
+    if (!this.track) this.load(0, { play: false });
     this.queueChanged();
     if ((this.errored || this.finished) && this.wanted) this.next();
   }
@@ -306,7 +315,11 @@ export class Engine {
 
   // -------------------------------------------------------------------------------------- moving
 
-  /** Go to a song in the queue; crossfade for `over` seconds if the spare deck has loaded it. */
+  /**
+   * Go to a song in the queue; crossfade for `over` seconds if the spare deck has loaded it.
+   * @param {number} index
+   * @param {{play: boolean, at?: number, over?: number}} how
+   */
   load(index, { play, at, over = 0 }) {
     this.endFade();
     this.index = index;
@@ -376,10 +389,10 @@ export class Engine {
     if (this.isReported || !this.plays || !track?.song_id || track.is_blind) return;
     this.isReported = true;
     const address = new URL(resolve(this.plays));
-    address.searchParams.set("song", track.song_id);
+    address.searchParams.set("song", String(track.song_id));
     address.searchParams.set("kind", kind);
     if (track.choice_id) address.searchParams.set("choice", track.choice_id);
-    if (kind === "skip") address.searchParams.set("seconds", Math.round(this.heard));
+    if (kind === "skip") address.searchParams.set("seconds", String(Math.round(this.heard)));
     fetch(address, { method: "POST", keepalive: true }).catch((error) => console.debug("player: not stored", error));
   }
 
@@ -423,7 +436,7 @@ export class Engine {
     this.errored = true;
     const others = this.failed.size > 1 ? ` Earlier songs that failed: ${this.failed.size - 1}.` : "";
     this.view?.notify(`“${track.title}” cannot be played: ${reason}.${others}`, "error");
-    const later = this.tracks.findIndex((other, i) => i > this.index && !this.failed.has(other.uid));
+    const later = queues.nextPlayable(this, this.failed);
     const goesOn = this.wanted && this.failed.size < MAX_FAILED;
     if (goesOn && later >= 0) this.load(later, { play: true });
     else if (goesOn && !this.hasNext) this.next();
@@ -470,7 +483,8 @@ export class Engine {
     this.deck.fade = 0;
     this.fading = setInterval(() => {
       const share = Math.min(1, (performance.now() - began) / 1000 / seconds);
-      [this.leaving.fade, this.deck.fade] = [Math.cos((share * Math.PI) / 2), Math.sin((share * Math.PI) / 2)];
+      if (this.leaving) this.leaving.fade = Math.cos((share * Math.PI) / 2);
+      this.deck.fade = Math.sin((share * Math.PI) / 2);
       if (share === 1) this.endFade();
       else this.setVolumes();
     }, FADE_STEP_MS);
@@ -518,7 +532,7 @@ export class Engine {
   /** Append more songs that follow the last one; they are requested only once per last song. */
   goOn() {
     const last = this.tracks.at(-1);
-    if (!this.goesOn || last.uid === this.askedBehind) return this.asking ?? Promise.resolve();
+    if (!last || !this.goesOn || last.uid === this.askedBehind) return this.asking ?? Promise.resolve();
     this.askedBehind = last.uid;
     this.asking = this.moreBehind(last).then((tracks) => {
       if (this.tracks.at(-1) !== last) return; // the queue has changed in the meantime
@@ -530,11 +544,10 @@ export class Engine {
   }
 
   async moreBehind(last) {
-    const lately = [...this.lately, ...this.tracks.map((track) => track.song_id)];
     const asked = new URL(resolve(this.radio));
-    asked.searchParams.set("song", last.song_id);
+    asked.searchParams.set("song", String(last.song_id));
     // the latest songs first, because a small library cannot exclude all of them
-    for (const song of [...new Set(lately.reverse())].slice(0, MAX_LATELY)) asked.searchParams.append("lately", song);
+    for (const song of queues.recentSongs(this.lately, this.tracks, MAX_LATELY)) asked.searchParams.append("lately", String(song));
     try {
       const answer = await fetch(asked);
       return answer.ok ? await answer.json() : [];
@@ -547,23 +560,16 @@ export class Engine {
   // --------------------------------------------------------------------------------------- queue
 
   remove(uid) {
-    const at = this.tracks.findIndex((track) => track.uid === uid);
-    if (at < 0) return;
-    const [wasCurrent, wasPlaying] = [at === this.index, !this.audio.paused];
-    this.tracks.splice(at, 1);
+    const { track, audio: { paused } } = this;
+    const isLast = !this.hasNext;
+    this.change(queues.remove(this, uid));
     if (!this.tracks.length) this.clear();
-    else if (wasCurrent) this.load(Math.min(at, this.tracks.length - 1), { play: wasPlaying && at < this.tracks.length });
-    else if (at < this.index) this.index -= 1;
+    else if (track?.uid === uid) this.load(this.index, { play: !paused && !isLast });
     this.queueChanged();
   }
 
   move(uid, by) {
-    const from = this.tracks.findIndex((track) => track.uid === uid);
-    const to = from + by;
-    if (from < 0 || to < 0 || to >= this.tracks.length) return;
-    const current = this.track;
-    this.tracks.splice(to, 0, ...this.tracks.splice(from, 1));
-    this.index = this.tracks.indexOf(current);
+    this.change(queues.move(this, uid, by));
     this.queueChanged();
   }
 
@@ -676,10 +682,10 @@ export class Engine {
       pause: () => this.pauseAll(),
       previoustrack: () => this.previous(),
       nexttrack: () => this.next(),
-      seekto: ({ seekTime }) => this.seek(seekTime),
+      seekto: (/** @type {MediaSessionActionDetails} */ { seekTime }) => this.seek(seekTime ?? 0),
     };
     for (const [action, handle] of Object.entries(handlers)) {
-      navigator.mediaSession?.setActionHandler(action, handle);
+      navigator.mediaSession?.setActionHandler(/** @type {MediaSessionAction} */ (action), handle);
     }
   }
 

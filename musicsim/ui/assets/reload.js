@@ -21,7 +21,8 @@ export default function ({ data, setStateValue }) {
       if (before === data.tab) return;
       sessionStorage.setItem(NAME, data.tab);
       // use a state, because a trigger would be lost if the page is running at that moment
-      const isReload = performance.getEntriesByType("navigation")[0]?.type === "reload";
+      const [entry] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
+      const isReload = entry?.type === "reload";
       setStateValue("before", { tab: before, isReload });
     });
   } catch {

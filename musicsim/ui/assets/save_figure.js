@@ -51,7 +51,7 @@ async function pngOf(svg, figure) {
     const canvas = document.createElement("canvas");
     canvas.width = PNG_SCALE * Number(figure.getAttribute("width"));
     canvas.height = PNG_SCALE * Number(figure.getAttribute("height"));
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((done) => canvas.toBlob(done, "image/png"));
   } finally {
     URL.revokeObjectURL(address);

@@ -3,6 +3,7 @@
 
 import { fetchStyle, mount } from "./component.js";
 import { element, icon, iconButton } from "./elements.js";
+import { actOfKey } from "./finder_keys.js";
 
 const STYLE = await fetchStyle("song_finder.css", import.meta.url);
 const TYPED_MS = 30; // time between two letters of a fast typist
@@ -14,7 +15,8 @@ let boxes = 0;
 class Finder {
   constructor(root) {
     this.root = root;
-    this.id = `musicsim-finder-${(boxes += 1)}`;
+    boxes += 1;
+    this.id = `musicsim-finder-${boxes}`;
     this.matches = [];
     this.active = 0;
     this.isMoved = false; // true if the arrow keys moved the mark since the last letter
@@ -115,21 +117,16 @@ class Finder {
   }
 
   key(event) {
-    const steps = { ArrowDown: 1, ArrowUp: -1 };
-    if (event.key in steps) {
-      event.preventDefault();
-      const n = this.matches.length;
-      if (!this.isOpen) this.show();
-      else if (n) this.move((this.active + steps[event.key] + n) % n);
-    } else if (event.key === "Enter" && this.input.value.trim()) {
-      event.preventDefault();
-      this.enter();
-    } else if (event.key === "Escape" && (this.isOpen || this.input.value)) {
-      event.preventDefault();
-      event.stopPropagation(); // keeps a surrounding popover open
-      if (this.isOpen) this.hide();
-      else this.type("");
-    }
+    const { isOpen, active: marked } = this;
+    const does = actOfKey(event.key, { isOpen, text: this.input.value, nLines: this.matches.length, marked });
+    if (!does) return;
+    event.preventDefault();
+    if (event.key === "Escape") event.stopPropagation(); // keeps a surrounding popover open
+    if (does.act === "mark") this.move(does.line);
+    else if (does.act === "show") this.show();
+    else if (does.act === "enter") this.enter();
+    else if (does.act === "hide") this.hide();
+    else if (does.act === "empty") this.type("");
   }
 
   /** Mark a line that the user chose. It stays marked if the lines are drawn again. */
@@ -201,7 +198,7 @@ class Finder {
   activate(index, isSeen = true) {
     this.active = index;
     const lines = [...this.list.querySelectorAll("[role=option]")];
-    lines.forEach((line, i) => line.setAttribute("aria-selected", String(i === index)));
+    for (const [i, line] of lines.entries()) line.setAttribute("aria-selected", String(i === index));
     if (isSeen) lines[index]?.scrollIntoView({ block: "nearest" });
     if (lines[index] && this.isOpen) this.input.setAttribute("aria-activedescendant", lines[index].id);
     else this.input.removeAttribute("aria-activedescendant");

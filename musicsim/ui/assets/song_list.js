@@ -191,6 +191,7 @@ function focused(list) {
 }
 
 const LOOK_MS = 100; // interval for polling the focus, because a removed element loses it without an event
+/** @type {AbortController | null} */
 let returning = null;
 
 /**
@@ -208,11 +209,12 @@ function returnFocus(parent, { title }) {
     if (document.activeElement === document.body) again?.closest(".row")?.querySelector(".opener, .play")?.focus();
   };
   returning?.abort();
-  returning = new AbortController();
-  const { signal } = returning;
+  const ending = new AbortController();
+  returning = ending;
+  const { signal } = ending;
   const timer = setInterval(look, LOOK_MS);
   signal.addEventListener("abort", () => clearInterval(timer));
-  const stop = () => isOpen() || returning.abort();
+  const stop = () => isOpen() || ending.abort();
   for (const type of ["pointerdown", "keydown"]) document.addEventListener(type, stop, { capture: true, signal });
 }
 

@@ -41,8 +41,11 @@ function spread(wanted, width) {
 class Sound {
   constructor(changed, closing) {
     this.changed = changed;
-    this.playing = null; // {side, passage}
+    /** @type {{side: any, passage: any} | null} */
+    this.playing = null;
+    /** @type {{side: any, passage: any}[]} */
     this.queue = [];
+    this.frame = 0;
     this.message = "";
     this.audio = element("audio", { preload: "none" });
     this.audio.dataset.testid = "why-audio";
@@ -116,7 +119,10 @@ class Sound {
 
 class Side {
   constructor(data, slots, sound) {
-    Object.assign(this, { data, slots, sound });
+    this.data = data;
+    this.slots = slots;
+    this.sound = sound;
+    this.x = (/** @type {number} */ seconds) => seconds; // pixels from the left
     this.canvas = element("canvas");
     this.canvas.dataset.testid = "why-wave";
     this.buttons = data.passages.map((passage) => this.button(passage));
@@ -236,14 +242,16 @@ export default function ({ data, parentElement }) {
   const sides = [];
   const sound = new Sound(() => {
     message.textContent = sound.message;
-    sides.forEach((side) => side.render());
+    for (const side of sides) side.render();
   }, closing.signal);
   sides.push(...data.sides.map((side) => new Side(side, data.slots, sound)));
   const root = element("div", { className: "two-waves" }, ...sides.map((side) => side.root));
   root.append(legend(data.slots, sides, sound), message, sound.audio);
   root.dataset.testid = "two-waves";
-  const resizing = new ResizeObserver(() => sides.forEach((side) => side.render()));
-  sides.forEach((side) => resizing.observe(side.canvas));
+  const resizing = new ResizeObserver(() => {
+    for (const side of sides) side.render();
+  });
+  for (const side of sides) resizing.observe(side.canvas);
   root.shown = shown;
   root.close = () => {
     closing.abort();

@@ -10,8 +10,15 @@ const SHORTEST_S = 2;
 const GRIP_PX = 14; // a handle can be dragged from this far away
 
 class WavePart {
+  /** @param {HTMLElement} root */
   constructor(root) {
     this.root = root;
+    /** @type {any} */
+    this.data = undefined;
+    /** @type {import("./component.js").Component | undefined} */
+    this.component = undefined;
+    /** @type {number | undefined} the end of the part that stays while the other one is dragged */
+    this.held = undefined;
     this.canvas = element("canvas", { ariaHidden: "true" });
     this.sliders = ["Start", "End"].map((name) => {
       const slider = element("input", { type: "range", min: 0, step: STEP_S, ariaLabel: `${name} of the part, in seconds` });
@@ -36,7 +43,7 @@ class WavePart {
   }
 
   receive(component) {
-    const said = ({ song, part } = {}) => JSON.stringify([song, part]);
+    const said = (/** @type {any} */ data) => JSON.stringify([data?.song, data?.part]);
     const isNew = said(this.data) !== said(component.data); // the song is different, or Python has reset the part
     Object.assign(this, { component, data: component.data });
     for (const slider of this.sliders) slider.max = this.data.duration_s;
@@ -80,7 +87,7 @@ class WavePart {
   send() {
     const [from, to] = this.bounds();
     const isWhole = from <= 0 && to >= this.data.duration_s - STEP_S;
-    this.component.setTriggerValue("part", { song: this.data.song, seconds: isWhole ? null : [from, to] });
+    this.component?.setTriggerValue("part", { song: this.data.song, seconds: isWhole ? null : [from, to] });
   }
 
   paint() {

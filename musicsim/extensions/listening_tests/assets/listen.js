@@ -4,8 +4,9 @@
 const PATIENCE_S = 2; // seconds of each song that a listener must hear before grading
 const STEP = 5;
 
-const root = document.querySelector("#test");
+const root = /** @type {HTMLElement} */ (document.querySelector("#test"));
 const find = (query) => root.querySelector(query);
+const all = (query) => /** @type {NodeListOf<HTMLElement>} */ (root.querySelectorAll(query));
 const address = location.pathname.replace(/\/$/, "");
 
 async function ask(path, said) {
@@ -26,9 +27,9 @@ class Test {
     this.isBusy = false;
     this.slider = find(".fine input");
     this.sounds = [0, 1].map((side) => this.sound(side));
-    for (const button of root.querySelectorAll("[data-do]")) button.addEventListener("click", () => this.act(button.dataset.do));
-    for (const button of root.querySelectorAll(".song")) button.addEventListener("click", () => this.play(Number(button.dataset.side)));
-    for (const button of root.querySelectorAll("[data-category]")) button.addEventListener("click", () => this.choose(Number(button.dataset.category)));
+    for (const button of all("[data-do]")) button.addEventListener("click", () => this.act(button.dataset.do));
+    for (const button of all(".song")) button.addEventListener("click", () => this.play(Number(button.dataset.side)));
+    for (const button of all("[data-category]")) button.addEventListener("click", () => this.choose(Number(button.dataset.category)));
     this.slider.addEventListener("input", () => this.rate(Number(this.slider.value)));
     this.slider.addEventListener("click", () => this.rate(Number(this.slider.value))); // a click that does not move the slider also sets a score
     document.addEventListener("keydown", (event) => this.onKey(event));
@@ -38,9 +39,8 @@ class Test {
   // ------------------------------------------------------------------------------------- the songs
 
   sound(side) {
-    const audio = Object.assign(new Audio(), { preload: "auto" });
+    const audio = Object.assign(new Audio(), { preload: "auto", heard: 0, begin: 0, last: 0 });
     audio.dataset.testid = `sound-${side}`;
-    audio.heard = 0;
     audio.addEventListener("timeupdate", () => this.onTime(side));
     for (const name of ["play", "pause", "ended", "error"]) audio.addEventListener(name, () => this.look());
     audio.addEventListener("loadedmetadata", () => this.rewind(side));
@@ -58,7 +58,7 @@ class Test {
 
   onTime(side) {
     const audio = this.sounds[side];
-    const passed = audio.currentTime - (audio.last ?? audio.currentTime);
+    const passed = audio.currentTime - (audio.last);
     if (!audio.paused && passed > 0 && passed < 1) audio.heard += passed;
     audio.last = audio.currentTime;
     if (audio.currentTime >= audio.begin + this.state.seconds) {
@@ -126,7 +126,8 @@ class Test {
       this.show(await next());
       find(".trouble").textContent = "";
     } catch (error) {
-      find(".trouble").textContent = this.state ? `Not saved: ${error.message}` : error.message;
+      const message = error instanceof Error ? error.message : String(error);
+      find(".trouble").textContent = this.state ? `Not saved: ${message}` : message;
     } finally {
       this.isBusy = false;
     }
@@ -159,7 +160,7 @@ class Test {
     document.title = state.name;
     find("h1").textContent = state.name;
     find(".consent .text").textContent = state.consent;
-    for (const section of root.querySelectorAll(".stage")) section.hidden = !section.classList.contains(stage);
+    for (const section of all(".stage")) section.hidden = !section.classList.contains(stage);
     find("progress").value = state.n_graded / state.n_pairs;
     find(".progress").textContent = stage === "consent" ? `${state.n_pairs} pairs` : `${state.n_graded} of ${state.n_pairs} pairs graded`;
     root.dataset.place = String(state.place);
@@ -183,10 +184,10 @@ class Test {
       const state = audio.error ? "broken" : !audio.paused ? "playing" : this.isHeard(audio) ? "heard" : "new";
       button.dataset.state = state;
       button.querySelector(".what").textContent = { broken: "cannot be played", playing: "playing", heard: "heard", new: "play" }[state];
-      const share = (audio.currentTime - (audio.begin ?? 0)) / this.state.seconds;
+      const share = (audio.currentTime - (audio.begin)) / this.state.seconds;
       button.querySelector(".bar").style.width = `${100 * Math.max(0, Math.min(1, share || 0))}%`;
     });
-    for (const button of root.querySelectorAll("[data-category]")) button.setAttribute("aria-checked", String(Number(button.dataset.category) === this.category));
+    for (const button of all("[data-category]")) button.setAttribute("aria-checked", String(Number(button.dataset.category) === this.category));
     find(".fine").toggleAttribute("data-unset", this.fine === null);
     find(".fine output").textContent = this.fine ?? "–";
     find('.pair [data-do="back"]').disabled = this.state.place === 0;

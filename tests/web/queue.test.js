@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { follow, move, nextPlayable, recentSongs, remove } from "../../musicsim/ui/assets/queue.js";
+
+const track = (uid, song = uid) => ({ uid, song_id: song });
+const queue = (uids, index) => ({ tracks: uids.map((uid) => track(uid)), index });
+const seen = ({ tracks, index }) => [tracks.map(({ uid }) => uid), index];
+
+test("the current song stays current if another one is removed", () => {
+  assert.deepEqual(seen(remove(queue([1, 2, 3], 1), 1)), [[2, 3], 0]);
+  assert.deepEqual(seen(remove(queue([1, 2, 3], 1), 3)), [[1, 2], 1]);
+});
+
+test("the song in its place becomes current if the current one is removed", () => {
+  assert.deepEqual(seen(remove(queue([1, 2, 3], 1), 2)), [[1, 3], 1]);
+  assert.deepEqual(seen(remove(queue([1, 2], 1), 2)), [[1], 0]);
+  assert.deepEqual(seen(remove(queue([1], 0), 1)), [[], -1]);
+});
+
+test("an unknown song changes nothing", () => {
+  assert.deepEqual(seen(remove(queue([1, 2], 0), 7)), [[1, 2], 0]);
+  assert.deepEqual(seen(move(queue([1, 2], 0), 7, 1)), [[1, 2], 0]);
+});
+
+test("a song moves within the queue, and the current one stays current", () => {
+  assert.deepEqual(seen(move(queue([1, 2, 3], 0), 3, -1)), [[1, 3, 2], 0]);
+  assert.deepEqual(seen(move(queue([1, 2, 3], 0), 1, 1)), [[2, 1, 3], 1]);
+  assert.deepEqual(seen(move(queue([1, 2, 3], 0), 1, -1)), [[1, 2, 3], 0]);
+});
+
+test("a new queue keeps the track that is playing", () => {
+  const followed = follow(queue([1, 2], 1), [track(8, 5), track(9, 2)], 0);
+  assert.deepEqual(seen(followed), [[8, 2], 1]);
+});
+
+test("a track that the new queue lacks comes after the songs before it", () => {
+  assert.deepEqual(seen(follow(queue([1], 0), [track(7), track(8)], 1)), [[7, 1, 8], 1]);
+  assert.deepEqual(seen(follow(queue([1], 0), [], 3)), [[1], 0]);
+  assert.deepEqual(seen(follow(queue([], -1), [track(7)], 0)), [[7], -1]);
+});
+
+test("changes leave the old queue as it was", () => {
+  const before = queue([1, 2, 3], 0);
+  remove(before, 1);
+  move(before, 1, 1);
+  follow(before, [track(9)], 0);
+  assert.deepEqual(seen(before), [[1, 2, 3], 0]);
+});
+
+test("failed songs are skipped, and the ones before are not played again", () => {
+  assert.equal(nextPlayable(queue([1, 2, 3], 0), new Set([2])), 2);
+  assert.equal(nextPlayable(queue([1, 2, 3], 1), new Set([3])), -1);
+});
+
+test("recent songs come once, the latest first, and songs of the queue before them", () => {
+  assert.deepEqual(recentSongs([4, 5, 6], [track(1, 5), track(2, 7)], 3), [7, 5, 6]);
+});
