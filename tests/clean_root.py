@@ -55,6 +55,7 @@ def run(root: Path, command: str, *, as_root: bool) -> int:
     """Run a command in the clone, with mounts that end with it; return its exit code."""
     enter = f"chroot {'' if as_root else f'--userspec={USER}:{USER}'} {root}"
     mounts = " && ".join(f"mount --bind /{name} {root}/{name}" for name in ("proc", "dev"))
+    mounts += f" && mount -t tmpfs -o mode=1777 tmpfs {root}/dev/shm"  # semaphores of a plain user's processes
     environment = {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/root" if as_root else f"/{HOME}",

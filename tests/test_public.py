@@ -1,6 +1,7 @@
 """A public demonstration: permissions for actions, and the refusal of all others."""
 
 import asyncio
+import inspect
 import os
 import re
 import shutil
@@ -36,6 +37,7 @@ from musicsim.api.streams import Dialect
 from musicsim.api.visitors import MAX_HELD
 from musicsim.cli import program
 from musicsim.cli.lazy import LazyCommand
+from musicsim.cli.options import take_request
 from musicsim.errors import AudioError, LibraryError, NotFoundError, OwnerOnlyError, StorageError
 from musicsim.explorer import jobs
 from musicsim.explorer.health.backups import back_up
@@ -47,6 +49,7 @@ from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.uploads import decode_upload
@@ -493,6 +496,14 @@ def test_api_allows_read_requests_only(own_music, strangers):
 
 
 # --- limits ---------------------------------------------------------------------------------------
+
+
+def test_limits_of_visitors_do_not_apply_to_commands(strangers):
+    @take_request(PlaylistRequest)
+    def ask(request: PlaylistRequest) -> None: ...
+
+    assert options_of(PlaylistRequest)["length"].limits[1] == 100
+    assert inspect.signature(ask).parameters["length"].default.max == 500
 
 
 def test_visitor_uploads_are_limited(strangers, tmp_path):

@@ -3,6 +3,7 @@
 import re
 import shutil
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def send_damaged(page: ClientConnection, widget: str, value: str) -> None:
 
 def test_damaged_messages_write_few_short_lines(logged):
     server, stderr = logged
-    before = stderr.stat().st_size
+    before, begun = stderr.stat().st_size, time.monotonic()
     with stream(server, HOSTILE) as page:
         page.send(rerun())
         elements = [message.delta.new_element for message in finished(page)]
@@ -49,10 +50,12 @@ def test_damaged_messages_write_few_short_lines(logged):
             send_damaged(page, widgets[n % len(widgets)], DAMAGED[n % len(DAMAGED)])
             assert stderr.stat().st_size > before, "the operator learns of it"
     lines = stderr.read_text(errors="replace")[before:].splitlines()
-    assert len(lines) == 10
+    # at most ten lines in a minute, which a busy machine may need several times
+    n_minutes = 1 + int((time.monotonic() - begun) / 60)
+    assert 10 <= len(lines) <= 10 * n_minutes
     assert all("Error" in line and len(line) < 1_000 for line in lines)
     assert "zebra" not in "".join(lines)
-    assert "left out" in lines[-1]
+    assert n_minutes > 1 or "left out" in lines[-1]
 
 
 def test_operator_reads_warnings_of_the_server(logged):

@@ -96,7 +96,7 @@ def _parameter(option: Option) -> inspect.Parameter:
     flags = option.flags or (flag_of(option),)
     if option.element is bool:
         flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
-    least, most = option.limits
+    least, most = option.limits_of_owner  # visitors have no command line
     parameter = typer.Option(
         option.default_given, *flags, help=option.help, metavar=_metavar(option), min=least, max=most
     )

@@ -52,12 +52,17 @@ class Option:
         return list(self.default) if self.many else self.default
 
     @property
-    def limits(self) -> tuple[float | None, float | None]:
-        """Smallest and largest number that users may enter; None means unlimited."""
+    def limits_of_owner(self) -> tuple[float | None, float | None]:
+        """Smallest and largest number that the owner may enter; None means unlimited."""
         if self.n_values > 1:  # only `shortfall` checks ranges
             return None, None
-        high = self.max if self.max_asked is None else self.max_asked
-        return self.min, self.max_of_visitors if is_public() and self.max_of_visitors is not None else high
+        return self.min, self.max if self.max_asked is None else self.max_asked
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """Smallest and largest number that users of this app may enter; None means unlimited."""
+        low, high = self.limits_of_owner
+        return low, self.max_of_visitors if is_public() and self.max_of_visitors is not None else high
 
     def shortfall(self, value: Any) -> str:
         """Return a phrase that describes valid values; empty if the value is valid."""
