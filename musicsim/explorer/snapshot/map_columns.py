@@ -70,7 +70,7 @@ class Region:
 
 
 def regions_of(snapshot: Snapshot) -> list[list[Region]]:
-    """Return the map's regions at each zoom level, largest regions first; takes 0.5 s for 1,000,000 songs."""
+    """Return the map's regions at each zoom level, largest regions first; about 3 s for 1,000,000 songs."""
     sizes = sorted(snapshot.clusters, key=int)
     allowed = [by for by in _NAMED_AFTER if by in colours_allowed()]
     if snapshot.n_indexed > _MAX_TAGGED or not snapshot.library.listening.tag_counts():
@@ -142,14 +142,15 @@ def _main_labels(clusters: Int64Array, named_after: Sequence[Labels]) -> dict[in
     n_songs = np.bincount(clusters[clusters >= 0])
     for labels in named_after:
         is_named = np.array([*(name != "" for name in labels.names), False])[labels.codes] & (clusters >= 0)
-        pairs, counts = np.unique(np.column_stack((clusters, labels.codes))[is_named], axis=0, return_counts=True)
-        overall = np.bincount(pairs[:, 1], counts, len(labels.names)) / max(1, n_songs.sum())
-        for (cluster, code), n in zip(pairs.tolist(), counts.tolist(), strict=True):
-            share = n / n_songs[cluster]
-            lead = share / overall[code]
-            if share > _MAIN_SHARE and (lead >= _MAIN_LEAD or share > (1 + overall[code]) / 2):
-                found = _Main(share * math.log(lead), labels.names[code], labels, code)
-                mains[cluster] = max(mains.get(cluster, found), found, key=lambda main: main.score)
+        # one number per pair of a cluster and a label, because numpy counts rows of two numbers 25 times as slowly
+        numbers, counts = np.unique(clusters[is_named] * len(labels.names) + labels.codes[is_named], return_counts=True)
+        cluster, code = np.divmod(numbers, max(1, len(labels.names)))
+        overall = (np.bincount(code, counts, len(labels.names)) / max(1, n_songs.sum()))[code]
+        share = counts / n_songs[cluster]
+        is_main = (share > _MAIN_SHARE) & ((share / overall >= _MAIN_LEAD) | (share > (1 + overall) / 2))
+        for i in np.flatnonzero(is_main).tolist():
+            found = _Main(share[i] * math.log(share[i] / overall[i]), labels.names[code[i]], labels, int(code[i]))
+            mains[int(cluster[i])] = max(mains.get(int(cluster[i]), found), found, key=lambda main: main.score)
     return mains
 
 
