@@ -75,9 +75,10 @@ The body of an error is one of these:
 | 404 | The song, model, library, job or word does not exist. | error |
 | 408 | The file arrives too slowly (public demonstration). | text |
 | 409 | The library cannot do this now. For example, it does not have a model yet. | error |
+| 410 | The sound is not in memory anymore: send its file again. | error |
 | 413 | The file is too large. | error, or text in a public demonstration |
 | 413 | The JSON object is larger than 256 kB. | detail |
-| 415 | The body is not declared as an audio file (`POST /api/similar`) or as JSON (other requests). | detail |
+| 415 | The body is not declared as an audio file (where the body is a file) or as JSON (other requests). | detail |
 | 421 | The host name is not an address of the app. Start the app with `--allow-host NAME`. | text |
 | 422 | A parameter, or a field of the body, is invalid. | detail |
 | 422 | The audio file cannot be used. For example, it is too short or cannot be decoded. | error |
@@ -104,6 +105,7 @@ _PARAMETERS = {
     "limit": "Maximum number of songs.",
     "search": "Part of a title or artist.",
     "song_id": "Id of the song.",
+    "ticket": "`ticket` that was sent with the file.",
 }
 _ANSWERS = {
     "GET /api/libraries": "a list of names",
@@ -120,6 +122,19 @@ _ANSWERS = {
     "GET /api/rules/{name}/songs": "a list of [songs](#songs) in order",
     "GET /api/playlist": "a list of [songs](#songs) in order, each with `reason`, which is null if it is not known",
     "POST /api/queue": "a [queue](#queues)",
+    "POST /api/tracks": "an object with `tracks`, a list of [tracks](#tracks)",
+    "GET /api/songs/{song_id}/artists": "a list of objects with `name` and `songs`, a list of [songs](#songs)",
+    "POST /api/songs/table": "a CSV file",
+    "POST /api/songs/file": "an M3U8 file",
+    "POST /api/sounds": "a [sound](#sounds)",
+    "GET /api/sounds/line": "an object with `n_ahead`, a number or null",
+    "GET /api/sounds/{sound}/why": "an [explanation](#explanations); the first of its `songs` is the sound, whose `id` "
+    "is 0 if it is not in the library, and which also has `peaks`",
+    "GET /api/map": "[facts about the map](#facts-about-the-map)",
+    "GET /api/playlists/name": "an object with `name`",
+    "POST /api/playlists": "an object with `name`, `id` and `n_songs`",
+    "POST /api/tags": "an object with `tag`, and `n_songs`, the number of songs",
+    "POST /api/songs": "an object with `job`, the id of the job",
     "GET /api/find": "an object with `matches`, a list of [matches](#matches), and `suggestions`, words to try if "
     "nothing matches",
     "GET /api/find/songs": "an object with `ids`, and `n_songs`, the number of ids without the limit",
@@ -141,6 +156,7 @@ _ANSWERS = {
     "album before it; their `songs` are [songs](#songs) in track order",
 }
 _STATUSES = {
+    "410": "the sound is not in memory anymore: send its file again",
     "413": "the body is too large",
     "415": "the body is not declared as JSON",
     "422": "a parameter is invalid",
@@ -172,18 +188,57 @@ _FIELDS = {
         "song": "The [song](#songs).",
         "similarity": "Similarity to the seed, from 0 to 1; null for songs of the walk.",
         "reason": "Reason why the song is there; may be empty.",
+        "farther": "Share of the library that is farther from the seed, from 0 to 1; with several songs, from the "
+        "nearest of them. Null if the queue starts from words alone, and for songs that cannot be compared.",
         "is_pinned": "Whether the song keeps its place.",
         "choice_id": "Number by which an extension finds the plays and skips of a song that it chose; 0 without one.",
-        "track": "Data for a player: addresses of the audio (`url`), the waveform (`peaks_url`) and the cover "
-        "(`cover_url`), `duration_s`, `start_s` (where to begin), and `loudness` in LUFS.",
+        "facts": "Texts about the song: artist, album, genre, year, key, tempo and length, as far as they are known.",
+        "notes": "Notes about the analysis of its file; may be empty.",
+        "track": "The song as a [track](#tracks).",
+    },
+    "Tracks": {
+        "song_id": "Number of the song in the library.",
+        "title": "Title.",
+        "artist": "Artist, or the folder if the artist is unknown.",
+        "url": "Address of the audio.",
+        "peaks_url": "Address of the waveform, a list of numbers from 0 to 1.",
+        "cover_url": "Address of the cover.",
+        "duration_s": "Length in seconds.",
+        "start_s": "Second at which to begin.",
+        "loudness": "LUFS; null if unknown.",
+        "is_blind": "Whether the title must stay hidden.",
+        "reason": "Reason why the song is there; may be empty.",
+        "choice_id": "As in [songs of the queue](#songs-of-the-queue).",
+        "typical_s": "Start of the 30 seconds that are most typical of the song.",
+        "is_missing": "Whether there is no sound to play.",
     },
     "Queues": {
         "start": "The song that the queue starts from, as in `items`; null without one.",
         "items": "The [songs of the queue](#songs-of-the-queue), in order.",
+        "is_complete": "Whether the walk was ready; if not, `items` are only the nearest songs. Ask again.",
         "words": "For each part of `words` that the library knows: its `text` and its `meaning`.",
         "unknown_words": "Words that the library does not know; they are ignored.",
         "energy": "The range of energy to which `calmer` narrows the songs; null if it does not.",
         "search_trouble": "Reason why the index server was not used; null if it was used, or if there is none.",
+    },
+    "Sounds": {
+        "sound": "Name of the sound, for `POST /api/queue` and `GET /api/sounds/{sound}/why`.",
+        "duration_s": "Length of the analyzed part in seconds.",
+        "notes": "Sentences about the file.",
+        "is_cut": "Whether the file is longer than the analyzed part.",
+        "song_id": "Id of the same recording in the library; null if there is none.",
+        "place": "Place on the map: two numbers, usually from 0 to 1; null if it cannot be placed.",
+        "peaks": "Waveform: numbers from 0 to 1.",
+    },
+    "Facts about the map": {
+        "colors": "Properties that can color the map, best first.",
+        "models": "The models that have a map: objects with `id` and `name`.",
+        "model": "The model of this map; null if there is none.",
+        "is_native": "Whether nearby songs are similar in sound, not according to another model.",
+        "n_songs": "Number of songs.",
+        "n_indexed": "Number of songs on the map.",
+        "n_duplicates": "Number of duplicates, which are hidden.",
+        "n_waiting": "Number of songs that are not on the map yet.",
     },
     "Matches": {
         "kind": "`artist`, `album`, `song` or `words`.",
@@ -209,15 +264,22 @@ _FIELDS = {
         "similarity_before": "Similarity before learning; null if the model was not learned.",
         "parts": "Parts of the similarity: `words`, `share` and `share_before`. The shares add up to the similarity.",
         "differences": "The parts with the largest shares of the squared distance: `words`, `share`, `share_before`, "
-        "and `more_in`, the id of the song that has more of a sound.",
+        "and `more_in`, the id of the song that has more of a sound. `more_in_place` is its place in `songs`.",
+        "uses_regions": "Whether the model has a metric for each region of the library. Results use that of the "
+        "query's region, and the explanation uses the mean of all regions.",
         "shared_sounds": "Descriptions of the sounds that have a passage in both songs.",
-        "songs": "The two songs: `id`, `title`, `by`, `duration_s`, `heard_s` (compared seconds), `passages` with "
-        "`start_s`, `end_s` and `sound` (a place in `shared_sounds`), and `curve`, the similarity over the song.",
+        "sound_colors": "Their colors on the pages.",
+        "songs": "The two songs: `id`, `title`, `by`, `duration_s`, `n_listeners`, `peaks` (the waveform), `passages` "
+        "and `curve`. `heard_s` is the number of compared seconds, and `starts_s` is where they start. A passage has "
+        "`start_s`, `end_s` and `sound`, a place in `shared_sounds`. The curve is the similarity over these seconds.",
         "tags": "Tags that both songs have.",
         "guessed_tags": "Tags that a learned ear recognizes in both songs.",
         "n_listeners": "Number of people who played both songs.",
         "listeners_jaccard": "Their share of the people who played either; null without listening data.",
         "notes": "Sentences about sound that was not compared.",
+        "examples": "With several examples: `similarity` to all of them together, and `like` and `unlike` with `id`, "
+        "`title` and `similarity`. `explained` is the place of the explained one in `like`. Null with one example.",
+        "more": "More facts, each with a `title` and `lines` of text.",
     },
     "Albums": {
         "id": "Number of the album: the lowest number of its songs.",

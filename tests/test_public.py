@@ -132,7 +132,7 @@ def paths_of(routes: Iterable[BaseRoute], prefix: str = "") -> set[str]:
     for route in routes:
         path = prefix + getattr(route, "path", "")
         if isinstance(route, Mount):
-            inside = http.router.routes if path == "/api" else route.routes
+            inside = [one for router in http.routers() for one in router.routes] if path == "/api" else route.routes
             found |= paths_of(inside, path)
         else:
             found.add(path)
@@ -187,7 +187,7 @@ def write_database(folder: Path) -> str:
 )
 def test_detects_route_that_writes_or_leaks_secrets(answer, noticed, strangers, watch, monkeypatch):
     added = Route("/added", visitor_may(lambda _: PlainTextResponse(answer(strangers.folder))))
-    monkeypatch.setattr("musicsim.ui.app.player_routes", lambda _: [added])
+    monkeypatch.setattr("musicsim.ui.app.script_routes", lambda _: [added])
     with pytest.raises(AssertionError, match=noticed):
         ask_every_route(strangers, watch, monkeypatch)
 
@@ -195,7 +195,7 @@ def test_detects_route_that_writes_or_leaks_secrets(answer, noticed, strangers, 
 @pytest.mark.long
 def test_unmarked_route_is_owner_only(strangers, watch, monkeypatch):
     added = Route("/added", lambda _: PlainTextResponse(write_beside(strangers.folder)))
-    monkeypatch.setattr("musicsim.ui.app.player_routes", lambda _: [added])
+    monkeypatch.setattr("musicsim.ui.app.script_routes", lambda _: [added])
     ask_every_route(strangers, watch, monkeypatch)
 
 

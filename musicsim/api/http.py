@@ -5,8 +5,6 @@ marked with :func:`musicsim.public.visitor_may`.
 """
 
 import os
-import pathlib
-import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Path, Query, Request
@@ -16,12 +14,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
-from musicsim.api import find, queue, thumbs, why
-from musicsim.api.budgets import address_of
+from musicsim.api import find, maps, queue, saving, song_lists, sounds, thumbs, why
 from musicsim.api.parameters import ModelQuery, read_query
-from musicsim.api.responses import filter_routes, status_of, wait_for
-from musicsim.errors import LibraryError, MusicsimError
-from musicsim.explorer import jobs
+from musicsim.api.responses import Refusal, filter_routes, status_of
+from musicsim.api.sound_files import SOUND_BODY, UPLOAD_NAME, analyze_file, receive_file, take_slot
+from musicsim.errors import MusicsimError
+from musicsim.explorer import job_views, jobs
 from musicsim.explorer.libraries import default_folder, library_folders, open_library
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.playlists.shared_walk import share_walk
@@ -32,25 +30,13 @@ from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
 from musicsim.explorer.requests.training import TrainingRequest
 from musicsim.explorer.search.query import Hit, make_example
 from musicsim.explorer.search.requested import find_requested
-from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES, decode_upload, max_mb
+from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.hooks import load_hooks
-from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
 
-# Forms and simple requests from other sites cannot have these types: browsers send a preflight request first, which
-# the app rejects.
-_AUDIO_TYPES = ("audio/", "video/", "application/octet-stream", "application/ogg")
-_MAX_UPLOADS = 32  # uploads that are waiting or being processed
-_RETRY_AFTER_S = 15
 _MAX_OFFSET = 10_000_000
-_SOUND_BODY = {
-    "required": True,
-    "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-}
-_UPLOAD_NAME = "the uploaded file"  # name of an upload in messages
-_MAX_UNWRITTEN = 1 << 20  # bytes; chunks are 64 kB, and a thread call per chunk would take longer than writing it
 
 
 def _render_results(hits: list[Hit]) -> list[dict[str, Any]]:
@@ -99,6 +85,22 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
     return render_fields(opened.jobs.get(job_id), *fields)
 
 
+@router.get("/jobs/views/{name}", include_in_schema=False)  # for the app's own pages
+def view_jobs(
+    name: str,
+    response: Response,
+    library: str | None = None,
+    job: Annotated[int, Query(ge=0, lt=2**63)] = 0,
+    revision: bool = False,
+) -> dict[str, Any]:
+    """Return what a page shows of a library's jobs."""
+    if name not in job_views.VIEWS:
+        raise HTTPException(404, f"there is no view {name}.")
+    opened = open_library(library)
+    response.headers["Cache-Control"] = "no-store"
+    return job_views.VIEWS[name](opened, job, opened.revision if revision else None).render()
+
+
 @router.get("/songs")
 @visitor_may
 def songs(
@@ -136,15 +138,7 @@ def similar_to_several(search: _Search, library: str | None = None, model: Model
     return _render_results(find_requested(snapshot_under(open_library(library), model), None, search))
 
 
-class _Refusal(HTTPException):
-    """A refused upload; its response has an `error` instead of a `detail`."""
-
-
-upload_slots = threading.BoundedSemaphore(_MAX_UPLOADS)
-"""Slots for uploads that are waiting or being processed."""
-
-
-@router.post("/similar", responses={413: {}, 503: {}}, openapi_extra={"requestBody": _SOUND_BODY})
+@router.post("/similar", responses={413: {}, 503: {}}, openapi_extra=SOUND_BODY)
 @visitor_may
 async def similar_to_file(
     request: Request,
@@ -162,62 +156,20 @@ async def similar_to_file(
     file, for example, that only its first minutes were analyzed. Files are processed in order of arrival. If too many
     are waiting, the status is 503, with a `Retry-After` header.
     """
-    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
-    if not media_type.startswith(_AUDIO_TYPES):
-        raise HTTPException(
-            415,
-            "the body must be an audio file: send it with 'Content-Type: application/octet-stream' or its own type.",
-        )
-    opened = await run_in_threadpool(open_library, library)
-    with (await run_in_threadpool(scratch_of, opened.folder)).folder() as folder:
-        file = folder / "upload"
-        await _write_body(request, file)
-        # only files that have arrived completely take a slot, so that slow uploads do not block others
-        if not upload_slots.acquire(blocking=False):
-            message = f"{_MAX_UPLOADS} files are already waiting: try again later."
-            raise _Refusal(503, message, {"Retry-After": str(_RETRY_AFTER_S)})
-        try:
+    async with receive_file(request, library) as (opened, file):
+        with take_slot():
             snapshot = await run_in_threadpool(snapshot_under, opened, model)
-            decoding = await run_in_threadpool(
-                decode_upload, snapshot, file, _UPLOAD_NAME, minutes, visitor=address_of(request.scope)
-            )
-            try:
-                sound = await wait_for(decoding, request)
-                digest = await run_in_threadpool(content_hash, file)
-            finally:
-                decoding.drop()
-        finally:
-            upload_slots.release()
+            sound = await analyze_file(request, snapshot, file, minutes)
+            digest = await run_in_threadpool(content_hash, file)
 
     def find() -> list[dict[str, Any]]:
-        example = make_example(snapshot, sound, digest, _UPLOAD_NAME)
+        example = make_example(snapshot, sound, digest, UPLOAD_NAME)
         return _render_results(find_requested(snapshot, example, search))
 
     results = await run_in_threadpool(find)
     if sound.notes:
         response.headers["Musicsim-Notes"] = "; ".join(sound.notes)
     return results
-
-
-async def _write_body(request: Request, path: pathlib.Path) -> None:
-    max_bytes = max_mb() << 20
-    too_large = _Refusal(413, f"the file is larger than {max_mb()} MB: send a part of it.")
-    if int(request.headers.get("Content-Length", 0)) > max_bytes:
-        raise too_large
-    n_bytes, unwritten = 0, bytearray()
-    try:
-        with path.open("wb") as file:
-            async for chunk in request.stream():
-                n_bytes += len(chunk)
-                if n_bytes > max_bytes:
-                    raise too_large
-                unwritten += chunk
-                if len(unwritten) >= _MAX_UNWRITTEN:
-                    await run_in_threadpool(file.write, unwritten)
-                    unwritten = bytearray()
-            await run_in_threadpool(file.write, unwritten)
-    except OSError as error:
-        raise LibraryError(f"the file cannot be stored for analysis ({error.strerror}). Free some space.") from error
 
 
 @router.get("/playlist")
@@ -237,7 +189,7 @@ def playlist(
 
 
 async def _show_refusal(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, _Refusal)
+    assert isinstance(error, Refusal)
     return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
@@ -248,12 +200,18 @@ async def _show_error(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": message}, status_of(error))
 
 
+def routers() -> list[APIRouter]:
+    """Return the routes of the interface, with those of extensions."""
+    own = (module.router for module in (queue, find, maps, song_lists, sounds, saving, thumbs, why))
+    return [router, *own, *load_hooks("http_router")]
+
+
 def http_interface() -> FastAPI:
     """Return the FastAPI application to mount at ``/api``."""
     api = FastAPIOffline(title="musicsim", version=__version__, redoc_url=None)
     api.add_exception_handler(MusicsimError, _show_error)
-    api.add_exception_handler(_Refusal, _show_refusal)
+    api.add_exception_handler(Refusal, _show_refusal)
     api.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=499))  # for the server's log
-    for one in (router, queue.router, find.router, thumbs.router, why.router, *load_hooks("http_router")):
+    for one in routers():
         api.include_router(APIRouter(routes=filter_routes(one.routes)))
     return api

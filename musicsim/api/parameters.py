@@ -1,7 +1,7 @@
 """Parameters of requests in the query string, from the options of a request class."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, TypeVar
 
 from fastapi import HTTPException, Query
@@ -13,10 +13,13 @@ T = TypeVar("T")
 ModelQuery = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
 
 
-def read_query(request: type[T]) -> Callable[..., T]:
-    """Return a FastAPI dependency that builds a request of this class from the query string."""
+def read_query(request: type[T], only: Collection[str] | None = None) -> Callable[..., T]:
+    """Return a FastAPI dependency that builds a request of this class from the query string.
 
-    options = options_of(request).values()
+    With `only`, the query string has only these options, and the others keep their defaults.
+    """
+
+    options = [option for name, option in options_of(request).items() if only is None or name in only]
 
     def read(**values: Any) -> T:
         for option in options:

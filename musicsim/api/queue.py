@@ -8,7 +8,9 @@ from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import Body, SongId, TextSafeJSON, describe_body, read_body
 from musicsim.api.parameters import ModelQuery, check_limit
+from musicsim.api.sounds import find_sound
 from musicsim.explorer.libraries import open_library
+from musicsim.explorer.playlists.farther import share_farther
 from musicsim.explorer.playlists.queue import (
     MAX_CALMER,
     MAX_EXAMPLES,
@@ -20,9 +22,9 @@ from musicsim.explorer.playlists.queue import (
     make_queue_request,
     narrow_energy,
 )
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.playlists.tracks import make_queue_track, render_track
-from musicsim.explorer.rendering import render_finding, render_song
+from musicsim.explorer.playlists.shared_walk import find_walk, share_walk
+from musicsim.explorer.playlists.tracks import make_queue_tracks, render_track
+from musicsim.explorer.rendering import list_facts, render_finding, render_song
 from musicsim.explorer.requests.options import Option, OptionError, options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import SearchRequest
@@ -35,6 +37,7 @@ from musicsim.public import is_public, visitor_may
 _MAX_HEARD, _MAX_REMOVED, _MAX_PINNED, _MAX_THUMBS = 1000, 5000, 500, 200
 _MAX_PLACE = 10_000
 _MAX_REASON = 500
+_MAX_SOUND = 100
 _LENGTH = options_of(PlaylistRequest)["length"]
 _OPTIONS = options_of(SearchRequest)
 _MAX_VALUES = {"like": MAX_EXAMPLES, "unlike": MAX_EXAMPLES, "fits": _MAX_THUMBS, "does_not_fit": _MAX_THUMBS}
@@ -61,9 +64,13 @@ class HeardBody(Body):
 
 
 class QueueBody(Body):
-    """A request for a queue. It needs a seed: a song, songs in `search.like`, or words in `search.words`."""
+    """A request for a queue. It needs a seed: a song, a sound, songs in `search.like`, or words in `search.words`."""
 
     song: SongId | None = Field(None, description="Id of the song that the queue starts from.")
+    sound: str | None = Field(
+        None, max_length=_MAX_SOUND, description="`sound` of the answer of `POST /api/sounds`, to start from a sound "
+        "file instead of a song.",
+    )  # fmt: skip
     search: SearchBody = Field(  # type: ignore[valid-type]
         SearchBody(), description="Filters, further examples, and options for the nearest songs."
     )
@@ -90,21 +97,25 @@ class QueueBody(Body):
     )  # fmt: skip
     length: int = Field(20, ge=1, le=_LENGTH.max_asked, description="Number of songs.")
     seed: int = Field(0, ge=0, lt=2**32, description="The same seed gives the same queue again.")
+    wait: bool = Field(
+        True, description="Whether to wait for the songs after the nearest ones if they are not ready, which takes "
+        "some seconds after the library has changed.",
+    )  # fmt: skip
 
 
 router = APIRouter()
 
 
-@router.post("/queue", responses={413: {}, 415: {}}, openapi_extra=describe_body(QueueBody))
+@router.post("/queue", responses={410: {}, 413: {}, 415: {}}, openapi_extra=describe_body(QueueBody))
 @visitor_may
 async def queue(
     body: Annotated[QueueBody, Depends(read_body(QueueBody))], library: str | None = None, model: ModelQuery = None
 ) -> Response:
     """Return a queue: the songs nearest to a seed, then an endless walk, as on the page Listen.
 
-    The body is a JSON object; all its fields are optional, but it needs a seed: `song`, or `like` or `words` in
-    `search`. A longer queue starts with the same songs. The server does not remember the queue: to change it, send the
-    whole request again. A sound file cannot be a seed; search with `POST /api/similar`, and send ids from its answer.
+    The body is a JSON object; all its fields are optional, but it needs a seed: `song` or `sound`, or `like` or
+    `words` in `search`. A longer queue starts with the same songs. The server does not remember the queue: to change
+    it, send the whole request again. To start from a sound file, send it to `POST /api/sounds` first.
     """
     return await run_in_threadpool(lambda: TextSafeJSON(_answer(open_library(library), model, body)))
 
@@ -112,13 +123,18 @@ async def queue(
 def _answer(library: Library, model: str | None, body: QueueBody) -> dict[str, Any]:
     snapshot = snapshot_under(library, model)
     request = _request(snapshot, body)
-    items = build_queue(snapshot, share_walk(snapshot), request)
+    walker = share_walk(snapshot) if body.wait else find_walk(snapshot)
+    items = build_queue(snapshot, walker, request)
     words = parse_words(snapshot, body.search.words)  # type: ignore[attr-defined]
     seeds = snapshot.songs_by_id([] if body.song is None else [body.song])
     narrowed = narrow_energy(snapshot, request).energy
     return {
-        "start": next((_render_item(library, QueueItem(song)) for song in seeds), None),
-        "items": [_render_item(library, item) for item in items],
+        "start": next(iter(_render_items(library, [QueueItem(song) for song in seeds])), None),
+        "items": [
+            item | {"farther": share}
+            for item, share in zip(_render_items(library, items), share_farther(snapshot, request, items), strict=True)
+        ],
+        "is_complete": walker is not None,
         "words": [{"text": part.text, "meaning": part.words} for part in words.parts],
         "unknown_words": list(words.unknown),
         "energy": narrowed if narrowed != request.search.energy else None,
@@ -129,11 +145,14 @@ def _answer(library: Library, model: str | None, body: QueueBody) -> dict[str, A
 def _request(snapshot: Snapshot, body: QueueBody) -> QueueRequest:
     check_limit(_LENGTH, body.length)
     search = _search_request(body.search)
-    if body.song is None and not search.like and not search.words:
-        raise HTTPException(422, "give a seed: `song`, or `like` or `words` in `search`.")
+    if body.song is not None and body.sound is not None:
+        raise HTTPException(422, "give either `song` or `sound`.")
+    example = body.song if body.sound is None else find_sound(snapshot, body.sound)
+    if example is None and not search.like and not search.words:
+        raise HTTPException(422, "give a seed: `song` or `sound`, or `like` or `words` in `search`.")
     votes = Thumbs.from_ids(search.fits, search.does_not_fit).votes
     return make_queue_request(
-        snapshot, body.song, search, thumbs=Thumbs((*votes, *body.thumbs.items())), target=body.target,
+        snapshot, example, search, thumbs=Thumbs((*votes, *body.thumbs.items())), target=body.target,
         calmer=body.calmer, surprise=body.surprise, pins=body.pins, opening=tuple(body.opening),
         heard=tuple(Heard(one.song_id, one.reason, one.similarity) for one in body.heard),
         removed=frozenset(body.removed), length=body.length, seed=body.seed,
@@ -153,13 +172,16 @@ def _search_request(body: Body) -> SearchRequest:
         raise HTTPException(422, f"search: {error}") from error
 
 
-def _render_item(library: Library, item: QueueItem) -> dict[str, Any]:
-    return (
+def _render_items(library: Library, items: list[QueueItem]) -> list[dict[str, Any]]:
+    return [
         {"song": render_song(item.song)}
         | render_finding(item.similarity, item.reason)
         | {
             "is_pinned": item.is_pinned,
             "choice_id": item.choice_id,
-            "track": render_track(make_queue_track(library, item)),
+            "facts": list_facts(item.song),
+            "notes": item.song.notes,
+            "track": render_track(track),
         }
-    )
+        for item, track in zip(items, make_queue_tracks(library, items), strict=True)
+    ]

@@ -9,6 +9,7 @@ from inspect import iscoroutinefunction
 from typing import Any, TypeVar, cast
 
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
@@ -18,6 +19,11 @@ from musicsim.library.processes.decoding import Decoding
 from musicsim.public import is_allowed, safe_message
 
 T = TypeVar("T")
+
+
+class Refusal(HTTPException):
+    """A refused request; its response has an `error` instead of a `detail`."""
+
 
 _log = logging.getLogger(__name__)
 _POLL_S = 1.0

@@ -1,4 +1,4 @@
-"""Routes in addition to Streamlit's: ``/songs/{id}/...``, ``/maps``, ``/api``, and those of extensions."""
+"""Routes in addition to Streamlit's: songs, maps, the player's, ``/api``, and those of extensions."""
 
 import gzip
 import logging
@@ -15,6 +15,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from musicsim import api, audio
+from musicsim.api.player import player_routes
 from musicsim.api.responses import convert_errors, is_known, wait_for
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError
@@ -104,7 +105,7 @@ async def _cover(request: Request) -> Response:
     data = await _read_cover(request, library, song, tag) if tag else b""
     if data:
         return Response(data, media_type="image/jpeg", headers=headers)
-    data = await run_in_threadpool(lambda: draw_cover(take_snapshot(library), song.id))
+    data = await run_in_threadpool(lambda: draw_cover(song, library.outline(song.id)))
     headers["ETag"] = f'"{blake2b(data, digest_size=12).hexdigest()}"'
     is_same = is_known(request, headers["ETag"])
     return Response(b"" if is_same else data, 304 if is_same else 200, headers, "image/svg+xml")
@@ -193,5 +194,6 @@ def routes(base: str = "") -> list[BaseRoute]:
         Route(prefix + "/songs/{song_id:song_id}/cover", _cover),
         Route(prefix + "/songs/{song_id:song_id}/label", _label),
         Route(prefix + "/maps/{model}/{column}", _column),
+        *player_routes(prefix),
         Mount(prefix + "/api", _lazy_interface),
     ]

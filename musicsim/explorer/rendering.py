@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any
 
 from musicsim import library
 from musicsim.audio import HEARD
+from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.wording import clock
 
 _SONG_FIELDS = ("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "key", "mode", *HEARD)
 
@@ -21,6 +24,13 @@ def render_song(song: library.Song, *, with_files: bool = False) -> dict[str, An
     """Return a song as JSON; `with_files` adds its folder, path and analysis notes."""
     files = {"folder": song.folder, "notes": song.notes, "path": str(song.path)} if with_files else {}
     return render_fields(song, *_SONG_FIELDS) | files
+
+
+def list_facts(song: library.Song) -> list[str]:
+    """Return what is known about a song besides its title, in the order in which people read it."""
+    tempo = song.tempo and f"{song.tempo:.0f} beats/min"
+    facts = [song.byline, song.album, song.genre, song.year and str(song.year), song.key_words, tempo]
+    return [fact for fact in (*facts, clock(song.duration_s)) if fact]
 
 
 def render_result(
@@ -51,3 +61,15 @@ def render_model(record: library.ModelRecord, report: Mapping[str, Any]) -> dict
     names = ("name", "kind", "is_active", "created_at", "n_songs_fitted", "n_dimensions")
     second_names = {"in_use": "is_active", "songs": "n_songs_fitted", "dimensions": "n_dimensions"}
     return render_fields(record, *names, **second_names) | {"leads": report.get("leads")}
+
+
+def list_columns(snapshot: Snapshot, song_ids: Iterable[int]) -> dict[str, list[Any]]:
+    """Return a table of songs, keyed by column; None is unknown. It creates no object per song, which would be slow."""
+    rows = snapshot.rows_of(song_ids)
+    rows = rows[rows >= 0]
+    names, columns = snapshot.names_at(rows), snapshot.columns
+    table: dict[str, list[Any]] = {"title": [title for title, _ in names], "artist": [by for _, by in names]}
+    table |= {name: list(getattr(columns, name).texts(rows)) for name in ("genre", "key", "mode")}
+    table |= {"year": [year or None for year in columns.year[rows].tolist()]}
+    numbers = {name: getattr(columns, name)[rows].tolist() for name in HEARD}
+    return table | {name: [round(x, 2) if isfinite(x) else None for x in some] for name, some in numbers.items()}

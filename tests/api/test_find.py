@@ -1,40 +1,19 @@
-"""The search box of Listen over HTTP: the same matches as on the page, and the songs of a match."""
+"""The search box of Listen over HTTP: the same matches as in Python, and the songs of a match."""
 
-import json
+from dataclasses import asdict
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from musicsim.explorer.search.matches import song_matches, trim_text
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.words import suggest_words
 from musicsim.library import Library
-from tests.waiting import PATIENCE_S
 
 TEXTS = [
     "", "  ", "a", "song", "Song noise 1", "sogn nosie", "artist noise", "ARTIST  tnoes", "album", "noise", "slow",
     "very slow qqqq", "not lively", "1980s", "slow noise 1980-1985", "qqqqqq", "120 bpm", "a minor", "%", "_", "\\",
     "“song” ’", "ß", "\0", "x" * 300,
 ]  # fmt: skip
-TYPED = "typed"
-
-
-def box() -> None:
-    """Draw the box of Listen; the stand-in for the browser has typed a text."""
-    from functools import partial
-
-    import streamlit as st
-
-    from musicsim.explorer.search.matches import song_matches
-    from musicsim.explorer.snapshot.words import suggest_words
-    from musicsim.ui.base import openers
-    from musicsim.ui.components import song_finder
-
-    snapshot = openers.snapshot()
-    song_finder.read_event = lambda _key, _name: st.session_state["typed"]
-    song_finder.find_song(
-        "Search", key="box", search=partial(song_matches, snapshot), on_pick=lambda *_: None,
-        suggest=partial(suggest_words, snapshot),
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -45,20 +24,16 @@ def albums(tiny_library: Library) -> Library:
     return tiny_library
 
 
-def test_matches_are_those_of_the_page(client, albums, monkeypatch):
-    monkeypatch.setattr("musicsim.ui.components.song_finder.read_event", lambda *_: "")
-    app = AppTest.from_function(box, default_timeout=PATIENCE_S)
+def test_matches_are_those_of_the_library(client, albums):
+    snapshot = take_snapshot(albums)
     n_found = 0
     for text in TEXTS:
-        app.session_state[TYPED] = text
-        app.run()
-        assert not app.exception
-        (shown,) = (json.loads(c.proto.json) for c in app.get("bidi_component"))
         answer = client.get("/api/find", params={"text": text}).json()
-        assert answer["matches"] == shown["matches"], text
-        n_found += bool(answer["matches"])
-        known = ", ".join(answer["suggestions"])
-        assert shown["nothing"] == (f"Nothing matches. Words to try: {known}." if known else "Nothing matches."), text
+        typed = trim_text(text)
+        found = song_matches(snapshot, typed) if typed else []
+        assert answer["matches"] == [asdict(match) for match in found], text
+        assert answer["suggestions"] == (suggest_words(snapshot) if typed and not found else []), text
+        n_found += bool(found)
     assert n_found > 12
 
 

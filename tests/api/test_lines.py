@@ -182,7 +182,11 @@ def test_long_wait_returns_503(monkeypatch):
     ("method", "path", "n"),
     [
         ("GET", PLAYLIST, 150),
-        ("POST", QUEUE, 150),
+        ("POST", QUEUE, 375),
+        ("POST", "/api/songs/table", 150),
+        ("GET", "/api/songs/1/artists", 150),
+        ("GET", "/api/sounds/0f-600/why", 150),
+        ("POST", "/api/tracks", 600),
         ("GET", RADIO, 600),
         ("GET", "/api/songs", 600),
         ("GET", COVER, 3000),

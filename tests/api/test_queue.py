@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,9 +20,11 @@ from starlette.applications import Starlette
 from musicsim.api import routes
 from musicsim.audio import Descriptors
 from musicsim.explorer.libraries import open_library
+from musicsim.explorer.playlists import walk as walks
 from musicsim.explorer.playlists.queue import Heard, QueueItem, QueueRequest, build_queue
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.refresh.refresh import refresh
+from musicsim.explorer.rendering import list_facts
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
@@ -30,6 +33,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests import sounds
 from tests.shared import RECORDINGS, needs_recordings
+from tests.waiting import PATIENCE_S
 
 WORDS = {"": "", "calm": "calm", "not lively fast": "not lively fast", "slow qqqq": "slow"}
 """Texts, and their parts that the libraries below know."""
@@ -197,10 +201,37 @@ def test_item_has_song_and_track(client, tiny_library):
         track = item["track"]
         assert (track["song_id"], track["title"], track["artist"]) == (song.id, song.title, song.artist)
         assert (track["duration_s"], track["loudness"], track["start_s"]) == (song.duration_s, song.loudness, 0)
-        assert track["reason"] == item["reason"]
+        assert (track["reason"], track["typical_s"]) == (item["reason"], song.typical_s)
+        assert (item["facts"], item["notes"]) == (list_facts(song), song.notes)
         assert [client.get(track[name]).status_code for name in ("url", "peaks_url", "cover_url")] == [200] * 3
     assert answer["start"]["song"]["id"] == first.id
     assert len(answer["items"]) == 5
+
+
+def test_client_that_cannot_wait_gets_the_nearest_songs_at_once(client, tiny_library, monkeypatch):
+    started, may_end, build = threading.Event(), threading.Event(), walks.build_hypergraph
+
+    def build_later(*args, **options):
+        started.set()
+        assert may_end.wait(PATIENCE_S)
+        return build(*args, **options)
+
+    monkeypatch.setattr(walks, "build_hypergraph", build_later)
+    body = {"song": 1, "search": {"k": 3, "per_artist": 0}, "length": 8}
+    try:
+        answers = [client.post("/api/queue", json=body | {"wait": False}).json() for _ in range(3)]
+        assert started.wait(PATIENCE_S)
+    finally:
+        may_end.set()
+    assert [answer["is_complete"] for answer in answers] == [False] * 3
+    snapshot = take_snapshot(tiny_library)
+    search = SearchRequest(k=3, per_artist=0)
+    nearest = build_queue(snapshot, None, QueueRequest(query=combine_examples(snapshot, 1, search), search=search))
+    assert [item["song"]["id"] for item in answers[0]["items"]] == [item.song.id for item in nearest]
+    whole = client.post("/api/queue", json=body).json()
+    assert (whole["is_complete"], len(whole["items"])) == (True, 8)
+    assert whole["items"][:3] == answers[0]["items"]
+    assert client.post("/api/queue", json=body | {"wait": False}).json() == whole
 
 
 def test_answer_describes_words_and_narrowed_energy(client, tiny_library):

@@ -16,7 +16,7 @@ import soundfile
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from musicsim.api import http, routes
+from musicsim.api import routes, sound_files
 from musicsim.explorer.search.uploads import decode_upload
 from musicsim.library.processes.workers import Worker
 from tests.sounds import write_song
@@ -172,7 +172,7 @@ def test_killed_worker_fails_only_one_request(client, tiny_library, tmp_path, so
 
 @pytest.mark.long
 def test_full_queue_returns_503_with_retry_after(client, tiny_library, tmp_path, song, monkeypatch):
-    monkeypatch.setattr(http, "upload_slots", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(sound_files, "upload_slots", threading.BoundedSemaphore(1))
     begun, go = threading.Event(), threading.Event()
 
     def decode_later(*args, **options):
@@ -180,7 +180,7 @@ def test_full_queue_returns_503_with_retry_after(client, tiny_library, tmp_path,
         assert go.wait(PATIENCE_S)
         return decode_upload(*args, **options)
 
-    monkeypatch.setattr(http, "decode_upload", decode_later)
+    monkeypatch.setattr(sound_files, "decode_upload", decode_later)
     first = Asking(client, "/api/similar", content=song)
     assert begun.wait(PATIENCE_S)
     answer = client.post("/api/similar", content=song)
@@ -194,7 +194,7 @@ def test_full_queue_returns_503_with_retry_after(client, tiny_library, tmp_path,
 
 
 def test_slow_upload_does_not_block_others(client, tiny_library, song, monkeypatch):
-    monkeypatch.setattr(http, "upload_slots", threading.BoundedSemaphore(1))
+    monkeypatch.setattr(sound_files, "upload_slots", threading.BoundedSemaphore(1))
 
     async def attack():
         app = Starlette(routes=routes())

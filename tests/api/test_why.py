@@ -1,20 +1,14 @@
-"""*Why?* over HTTP: the parts, passages and facts that the page shows."""
+"""*Why?* over HTTP: the parts, passages and facts that the dialog shows."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
+from musicsim.api import why
+from musicsim.errors import NotFoundError
+from musicsim.explorer.search.query import Examples, similarities_of, similarity_of
 from musicsim.explorer.search.why_sides import explain_result
+from musicsim.explorer.snapshot.map_columns import PALETTE
 from musicsim.explorer.snapshot.snapshot import snapshot_under
-from tests.waiting import PATIENCE_S
-
-
-def dialog() -> None:
-    """Draw the dialog of song 1 and song 2."""
-    from musicsim.ui.base import openers
-    from musicsim.ui.components import why_view
-
-    why_view.ask_why(2)
-    why_view.show_why(openers.snapshot(), 1, "")
+from musicsim.public import visitor_may
 
 
 @pytest.mark.parametrize("model", ["Sound", "Codewords"])
@@ -40,17 +34,93 @@ def test_explanation_is_that_of_the_explorer(client, tiny_library, model):
     assert answer["tags"] == list(expected.tags)
 
 
-def test_page_shows_the_same_parts_and_notes(client, tiny_library):
+def test_waves_and_listeners_are_those_of_the_songs(client, tiny_library):
+    answer = client.get("/api/songs/1/why?other=2").json()
+    snapshot = snapshot_under(tiny_library, None)
+    one, other, expected = explain_result(snapshot, 1, 2)
+    assert answer["sound_colors"] == list(PALETTE[: len(expected.shared)])
+    assert answer["uses_regions"] is False
+    for song, side in zip(answer["songs"], (one, other), strict=True):
+        assert song["peaks"] == pytest.approx(side.peaks, abs=5e-4)
+        assert (song["title"], song["by"]) == (side.title, side.sub)
+        assert song["starts_s"] == 0
+        assert song["n_listeners"] == len(side.listeners)
+
+
+def test_difference_names_the_song_with_more_of_a_sound(client, tiny_library):
+    answer = client.get("/api/songs/1/why", params={"other": 2, "model": "Codewords"}).json()
+    _, _, expected = explain_result(snapshot_under(tiny_library, "Codewords"), 1, 2)
+    places = [share.more_in for share in expected.apart]
+    assert places
+    assert [one["more_in_place"] for one in answer["differences"]] == places
+    assert [one["more_in"] for one in answer["differences"]] == [(1, 2)[place] for place in places]
+
+
+def test_note_names_the_song_without_audio_features(client, tiny_library):
     tiny_library.frame_files.path(tiny_library.song(2).content_hash).unlink()
     answer = client.get("/api/songs/1/why?other=2").json()
-    app = AppTest.from_function(dialog, default_timeout=PATIENCE_S).run()
-    assert not app.exception
-    shown = " ".join(element.value for element in [*app.markdown, *app.caption])
-    assert f"Similarity: **{answer['similarity']:.2f}** out of 1." in shown
     assert "were not stored" in answer["notes"][0]
-    assert "were not stored" in shown
-    for part in answer["differences"]:
-        assert f"{part['words']} ({part['share']:.0%}" in shown
+    assert tiny_library.song(2).title in answer["notes"][0]
+    assert answer["songs"][1]["heard_s"] == 0
+
+
+def test_single_example_is_not_compared_with_others(client):
+    assert client.get("/api/songs/1/why?other=2").json()["examples"] is None
+    assert client.get("/api/songs/1/why?other=2&like=1").json()["examples"] is None
+
+
+def test_nearest_of_several_examples_is_explained(client, tiny_library):
+    snapshot = snapshot_under(tiny_library, None)
+    query = Examples((1, 3, 4), (5,))
+    to_like, to_unlike = similarities_of(snapshot, query, 2)
+    answer = client.get("/api/songs/1/why?other=2&like=3&like=4&unlike=5").json()
+    examples = answer["examples"]
+    assert examples["similarity"] == pytest.approx(similarity_of(snapshot, query, 2), abs=1e-4)
+    assert [one["id"] for one in examples["like"]] == [1, 3, 4]
+    assert [one["similarity"] for one in examples["like"]] == pytest.approx(to_like, abs=1e-4)
+    assert [one["title"] for one in examples["unlike"]] == [tiny_library.song(5).title]
+    assert [one["similarity"] for one in examples["unlike"]] == pytest.approx(to_unlike, abs=1e-4)
+    nearest = max(range(3), key=to_like.__getitem__)
+    assert examples["explained"] == nearest
+    assert [song["id"] for song in answer["songs"]] == [(1, 3, 4)[nearest], 2]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_chosen_example_is_explained(client, place):
+    answer = client.get("/api/songs/1/why", params={"other": 2, "like": 3, "example": place}).json()
+    alone = client.get(f"/api/songs/{(1, 3)[place]}/why?other=2").json()
+    assert answer["examples"]["explained"] == place
+    assert {name: value for name, value in answer.items() if name != "examples"} == {
+        name: value for name, value in alone.items() if name != "examples"
+    }
+
+
+def test_part_of_a_song_is_explained(client, tiny_library):
+    answer = client.get("/api/songs/1/why?other=2&part=1&part=3").json()
+    part, other = answer["songs"]
+    assert part["title"] == f"{tiny_library.song(1).title}, 1 to 3 s"
+    assert (part["id"], part["starts_s"], other["starts_s"]) == (1, 1, 0)
+    assert part["duration_s"] == pytest.approx(2, abs=0.05)
+
+
+def test_extensions_add_facts(client, monkeypatch):
+    """An extension that cannot find its facts does not hide the explanation."""
+
+    def fail(snapshot, query, other_id):
+        raise NotFoundError("nothing is known")
+
+    @visitor_may
+    def name_pair(snapshot, query, other_id):
+        return {"Pair": [f"{query} and {other_id}", snapshot.library.name]}
+
+    def owners_secret(snapshot, query, other_id):
+        return {"Secret": ["42"]}
+
+    monkeypatch.setattr(why, "load_hooks", {"below_why": [fail, name_pair, owners_secret]}.__getitem__)
+    pair, secret = {"title": "Pair", "lines": ["1 and 2", "library"]}, {"title": "Secret", "lines": ["42"]}
+    assert client.get("/api/songs/1/why?other=2").json()["more"] == [pair, secret]
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    assert client.get("/api/songs/1/why?other=2").json()["more"] == [pair]
 
 
 @pytest.mark.parametrize(
@@ -61,6 +131,10 @@ def test_page_shows_the_same_parts_and_notes(client, tiny_library):
         ("1/why?other=" + "9" * 30, 404),
         ("1/why?other=x", 422),
         ("1/why", 422),
+        ("1/why?other=2&like=999", 404),
+        ("1/why?other=2&like=3&example=2", 422),
+        ("1/why?other=2&like=3&unlike=3", 422),
+        ("1/why?other=2&part=3", 422),
         ("1/why?other=1", 200),
     ],
 )

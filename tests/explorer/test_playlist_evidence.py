@@ -4,6 +4,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.edges import build_hypergraph
 from musicsim.explorer.playlists.fit import collect_playlists
 from musicsim.explorer.playlists.song_labels import load_sources
@@ -12,7 +13,6 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
-from musicsim.ui.playlist.draft import PlaylistDraft
 from tests.command import run
 
 

@@ -228,11 +228,11 @@ def test_several_examples_match_brute_force(taught):
     like, unlike = snapshot.row_ids[[3, 40, 90]].tolist(), snapshot.row_ids[[7, 120]].tolist()
     X = snapshot.X.astype(np.float64)
 
-    def nearness(ids):
+    def farther(ids):
         D = np.array([np.linalg.norm(X - X[row], axis=1) for row in snapshot.rows_of(ids)])
         return np.mean(np.maximum(D, 1e-6) ** -2.0, axis=0)
 
-    score = nearness(like) - nearness(unlike) / 2
+    score = farther(like) - farther(unlike) / 2
     order = [i for i in snapshot.row_ids[np.argsort(-score)].tolist() if i not in {*like, *unlike}]
     query = Examples(tuple(like), tuple(unlike))
     hits = find_similar(snapshot, query, 50, max_per_artist=None, hub_reduction=False)

@@ -10,11 +10,10 @@ from starlette.testclient import TestClient
 from musicsim.api import routes
 from musicsim.errors import ModelError
 from musicsim.explorer.playlists import walk as walks
-from musicsim.explorer.playlists.shared_walk import share_walk
+from musicsim.explorer.playlists.shared_walk import find_walk, share_walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.ui.components.listening import player_routes
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def n_computed(monkeypatch) -> list[str]:
 @pytest.fixture
 def client(tiny_library, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    with TestClient(Starlette(routes=[*player_routes(), *routes()])) as client:
+    with TestClient(Starlette(routes=routes())) as client:
         yield client
 
 
@@ -75,3 +74,26 @@ def test_failure_is_not_shared(tiny_library, monkeypatch):
         with pytest.raises(ModelError, match="damaged"):
             share_walk(take_snapshot(tiny_library))
     assert share_walk(take_snapshot(tiny_library)).generate(PlaylistRequest(length=2), 0).songs
+
+
+def test_walk_is_computed_once_in_background(tiny_library, n_computed):
+    snapshot = take_snapshot(tiny_library)
+    for _ in range(5):
+        find_walk(snapshot)
+    until(lambda: find_walk(snapshot) is not None)
+    assert find_walk(snapshot) is share_walk(snapshot)
+    assert len(n_computed) == 1
+
+
+def test_background_tries_again_after_failure(tiny_library, monkeypatch):
+    snapshot, failed = take_snapshot(tiny_library), threading.Event()
+
+    def fail(*_args, **_kwargs):
+        failed.set()
+        raise ModelError("the model is damaged.")
+
+    with monkeypatch.context() as damaged:
+        damaged.setattr(walks, "build_hypergraph", fail)
+        assert find_walk(snapshot) is None
+        assert failed.wait(PATIENCE_S)
+    until(lambda: find_walk(snapshot) is not None)

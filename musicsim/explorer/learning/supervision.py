@@ -181,7 +181,7 @@ class Supervision:
             if query >= 0 and row >= 0 and row != query:
                 thumbs[query, row] = judgment.chosen or 0  # duplicates can have different thumbs: use the latest
         if not thumbs:
-            raise ModelError("no thumbs have been saved yet: give some on the Listen page, then press Keep thumbs.")
+            raise ModelError("no thumbs have been saved yet: give some on the Listen page.")
         n_searches = len({query for query, _ in thumbs})
         self.detail = f"{count(len(thumbs), 'thumb')} on results of {count(n_searches, 'search')}"
         relevance = count_votes(thumbs, len(self.groups))

@@ -458,7 +458,10 @@ class Pool:
         if not self.request.like:
             return None
         squared_distances = _distances_from(self.X)
-        return np.min([squared_distances(self.X[self.number(i)]) for i in self.request.like], axis=0)
+        nearest: Float64Array = np.minimum.reduce(
+            [squared_distances(self.X[self.number(i)]) for i in self.request.like]
+        )
+        return nearest
 
     def _near(self, length: int) -> BoolArray:
         """Return the allowed songs that are near the songs of `like`."""

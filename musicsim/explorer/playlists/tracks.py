@@ -1,12 +1,14 @@
 """Songs as the player needs them: the addresses of their sound, waveform and cover, and how to play them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
 from musicsim.explorer.playlists.queue import QueueItem
 from musicsim.library import Library, Song
+from musicsim.library.media.sound import find_silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Track:
     is_blind: bool = False  # True if the song must stay anonymous: do not show it, store it or continue from it
     reason: str = ""  # why this song follows the previous one; empty if the listener chose it
     choice_id: int = 0  # see QueueItem; stored with the song's plays and skips
+    typical_s: float = 0.0  # start of the most typical 30 seconds
+    is_missing: bool = False  # True if there is no sound to play
 
     def __post_init__(self) -> None:
         if not self.url:
@@ -33,16 +37,31 @@ class Track:
 
 def make_track(library: Library, song: Song, *, preview: bool = False) -> Track:
     """Return a song for the player; a preview starts at its most typical 30 seconds."""
-    address = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
-    return Track(
-        song.id, song.title, song.byline, address.format("audio"), address.format("peaks"), song.duration_s,
-        song.typical_s if preview else 0.0, cover_url=cover_address(library, song.id), loudness=song.loudness,
-    )  # fmt: skip
+    (track,) = make_tracks(library, [song], preview=preview)
+    return track
 
 
-def make_queue_track(library: Library, item: QueueItem) -> Track:
-    """Return a song of a queue for the player, with its reason."""
-    return replace(make_track(library, item.song), reason=item.reason, choice_id=item.choice_id)
+def make_tracks(library: Library, songs: Sequence[Song], *, preview: bool = False) -> list[Track]:
+    """Return songs for the player; previews start at their most typical 30 seconds."""
+    silent = find_silent(library, songs)
+
+    def make(song: Song) -> Track:
+        address = f"/songs/{song.id}/{{}}?library={quote(library.name)}"
+        return Track(
+            song.id, song.title, song.byline, address.format("audio"), address.format("peaks"), song.duration_s,
+            song.typical_s if preview else 0.0, cover_url=cover_address(library, song.id), loudness=song.loudness,
+            typical_s=song.typical_s, is_missing=song.id in silent,
+        )  # fmt: skip
+
+    return [make(song) for song in songs]
+
+
+def make_queue_tracks(library: Library, items: Sequence[QueueItem]) -> list[Track]:
+    """Return the songs of a queue for the player, with their reasons."""
+    tracks = make_tracks(library, [item.song for item in items])
+    return [
+        replace(track, reason=item.reason, choice_id=item.choice_id) for track, item in zip(tracks, items, strict=True)
+    ]
 
 
 def cover_address(library: Library, song_id: int | str) -> str:

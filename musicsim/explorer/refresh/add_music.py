@@ -6,6 +6,7 @@ Later folders appear on the map in similar steps.
 
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
@@ -96,8 +97,11 @@ def _maps(library: Library, n_new: int) -> list[int]:
     return [*ends, n_new]
 
 
-def keep_upload(library: Library, name: str, data: bytes) -> Path:
-    """Write an uploaded file into the library's folder without overwriting other files, and return its path."""
+def keep_upload(library: Library, name: str, data: bytes | Path) -> Path:
+    """Write an uploaded file into the library's folder without overwriting other files, and return its path.
+
+    `data` are its bytes, or the path of a file to copy.
+    """
     plain = re.sub(r"[^\w .()&'+-]", "_", Path(name).name).lstrip(". ")[-120:] or "upload"
     folder = library.folder / _UPLOADS
     digest = content_hash(data)
@@ -108,7 +112,10 @@ def keep_upload(library: Library, name: str, data: bytes) -> Path:
         if not target.exists():
             break
     with atomic_path(target) as temporary:
-        temporary.write_bytes(data)
+        if isinstance(data, Path):
+            shutil.copyfile(data, temporary)
+        else:
+            temporary.write_bytes(data)
     return target
 
 

@@ -6,6 +6,8 @@ placed next to their nearest songs.
 """
 
 import os
+import threading
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,6 +15,8 @@ import numpy as np
 
 from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
+from musicsim.explorer.snapshot.map_view import place_vector
+from musicsim.explorer.snapshot.snapshot import Snapshot
 
 MAX_LAID_OUT = 20_000  # maximum number of songs for t-SNE, which then takes 90 s on one core
 
@@ -185,3 +189,20 @@ class MapPlacer:
         # openTSNE centers the map, so move the new songs back
         shift = np.asarray(self._embedding).mean(axis=0) - self._places.mean(axis=0)
         return (placed - shift).astype(np.float32)
+
+
+_placing = threading.Lock()
+
+
+def place_on_map(snapshot: Snapshot, vector: Float32Array) -> Float32Array:
+    """Return a place (2,) on the snapshot's map for a sound that is not on it; nan if it cannot be placed.
+
+    Sounds are placed one after another, because a first one on a map takes seconds.
+    """
+    with _placing:
+        return place_vector(vector, snapshot.map, snapshot.index, lambda X: _placer(snapshot).place(X))
+
+
+@lru_cache(maxsize=4)
+def _placer(snapshot: Snapshot) -> MapPlacer:
+    return MapPlacer(snapshot.X, snapshot.map)

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from musicsim.explorer.search.query import Example, similarity_of
+from musicsim.explorer.search.query import Example, Examples, similarities_of, similarity_of
 from musicsim.explorer.search.why import CodewordShare, Side, Why
 from musicsim.explorer.search.why_groups import Amounts, Share
 from musicsim.explorer.search.why_sides import explain_result
+from musicsim.explorer.snapshot.map_columns import PALETTE
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _MIN_SHARE = 5e-4  # smallest hub correction that counts as a part
@@ -22,6 +23,7 @@ class Explanation:
     similarity: float  # as listed in results
     parts: tuple[Share, ...]  # those of `why`, and hub correction; they add up to the similarity
     notes: tuple[str, ...]  # problems with the songs' audio features
+    uses_regions: bool  # whether results use the metric of the query's region; `why` uses the mean of all regions
 
     def differences(self) -> Iterator[tuple[Share, tuple[float, ...], int | None]]:
         """Yield the largest differences: their shares of the squared distance in each stage, and the side with more."""
@@ -36,7 +38,8 @@ def explain(snapshot: Snapshot, query: int | Example, other_id: int) -> Explanat
     one, other, why = explain_result(snapshot, query, other_id)
     similarity = similarity_of(snapshot, query, other_id)
     parts = (*why.parts, *_correct_hubs(why, similarity))
-    return Explanation((one, other), why, similarity, parts, tuple(_describe_gaps((one, other), why)))
+    uses_regions = snapshot.model is not None and snapshot.model.local_ is not None
+    return Explanation((one, other), why, similarity, parts, tuple(_describe_gaps((one, other), why)), uses_regions)
 
 
 def render_explanation(explanation: Explanation) -> dict[str, Any]:
@@ -49,14 +52,20 @@ def render_explanation(explanation: Explanation) -> dict[str, Any]:
             {"words": part.words, **_stages([stage.similarity for stage in part.stages])} for part in explanation.parts
         ],
         "differences": [
-            {"words": share.words, **_stages(parts), "more_in": None if side is None else sides[side].song_id}
+            {
+                "words": share.words, **_stages(parts),
+                "more_in": None if side is None else sides[side].song_id, "more_in_place": side,
+            }
             for share, parts, side in explanation.differences()
         ],
+        "uses_regions": explanation.uses_regions,
         "shared_sounds": list(why.shared),
+        "sound_colors": list(PALETTE[: len(why.shared)]),
         "songs": [
             {
                 "id": side.song_id, "title": side.title, "by": side.sub, "duration_s": side.duration_s,
-                "heard_s": round(heard_s, 2),
+                "starts_s": round(side.starts_s, 2), "heard_s": round(heard_s, 2), "n_listeners": len(side.listeners),
+                "peaks": [round(peak, 3) for peak in side.peaks.tolist()],
                 "passages": [
                     {"start_s": round(p.start_s, 2), "end_s": round(p.end_s, 2), "sound": p.slot} for p in passages
                 ],
@@ -70,6 +79,29 @@ def render_explanation(explanation: Explanation) -> dict[str, Any]:
         "listeners_jaccard": why.listeners_jaccard,
         "notes": list(explanation.notes),
     }  # fmt: skip
+
+
+def render_examples(snapshot: Snapshot, examples: Examples, other_id: int) -> dict[str, Any]:
+    """Return a song's similarities to examples as JSON: to all together, and to each one, in their order."""
+    ids = [one for one in (*examples.like, *examples.unlike) if isinstance(one, int)]
+    titles = {song.id: song.title for song in snapshot.songs_by_id(ids)}
+
+    def render(some: Sequence[int | Example], similarities: Sequence[float]) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": one.song_id if isinstance(one, Example) else one,
+                "title": one.name if isinstance(one, Example) else titles.get(one, ""),
+                "similarity": round(similarity, 4),
+            }
+            for one, similarity in zip(some, similarities, strict=True)
+        ]
+
+    to_like, to_unlike = similarities_of(snapshot, examples, other_id)
+    return {
+        "similarity": round(similarity_of(snapshot, examples, other_id), 4),
+        "like": render(examples.like, to_like),
+        "unlike": render(examples.unlike, to_unlike),
+    }
 
 
 def _stages(values: Sequence[float]) -> dict[str, float | None]:

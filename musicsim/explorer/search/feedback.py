@@ -51,11 +51,16 @@ class Thumbs:
 
 def thumbs_by_id(library: Library, fitting: Collection[int], unfitting: Collection[int]) -> Thumbs:
     """Return thumbs from song ids; raise NotFoundError if one of the songs is not in the library."""
-    ids = {*fitting, *unfitting}
+    check_songs(library, {*fitting, *unfitting})
+    return Thumbs.from_ids(fitting, unfitting)
+
+
+def check_songs(library: Library, song_ids: Iterable[int]) -> None:
+    """Raise NotFoundError if one of the songs is not in the library."""
+    ids = set(song_ids)
     unknown = ids - {song.id for song in library.songs(ids, missing=True)}
     if unknown:
         raise NotFoundError(f"{library.folder.name}: song {min(unknown)} does not exist. `musicsim list` shows ids.")
-    return Thumbs.from_ids(fitting, unfitting)
 
 
 def query_metric(snapshot: Snapshot, vector: FloatingArray, thumbs: Thumbs) -> "metric.Feedback | None":

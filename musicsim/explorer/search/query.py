@@ -195,12 +195,12 @@ def _combine(like: FloatingArray, unlike: FloatingArray) -> tuple[Int64Array, Fl
     if len(like) == 1 and not len(unlike):
         order = np.argsort(like[0], kind="stable")
         return order, like[0][order]
-    nearness = np.mean(np.maximum(like, _SMALLEST) ** -2.0, axis=0)
+    farther = np.mean(np.maximum(like, _SMALLEST) ** -2.0, axis=0)
     if len(unlike):
-        nearness = nearness - _UNLIKE * np.mean(np.maximum(unlike, _SMALLEST) ** -2.0, axis=0)
-    order = np.argsort(-nearness, kind="stable")
-    is_like = nearness[order] > 0
-    return order, np.power(nearness[order], -0.5, out=np.full(len(order), np.inf), where=is_like)
+        farther = farther - _UNLIKE * np.mean(np.maximum(unlike, _SMALLEST) ** -2.0, axis=0)
+    order = np.argsort(-farther, kind="stable")
+    is_like = farther[order] > 0
+    return order, np.power(farther[order], -0.5, out=np.full(len(order), np.inf), where=is_like)
 
 
 def similarity_of(snapshot: Snapshot, query: Query, other_id: int) -> float:

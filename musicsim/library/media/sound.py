@@ -13,9 +13,13 @@ from musicsim.public import is_public
 
 
 def has_sound(library: Library, song: Song) -> bool:
-    if song.path.is_file() or is_public():  # visitors can play only files
-        return song.path.is_file()
-    return bool(songs_elsewhere(library, [song.id]))
+    return not find_silent(library, [song])
+
+
+def find_silent(library: Library, songs: Collection[Song]) -> set[int]:
+    """Return the ids of the songs that cannot be played now: they have no file, and no extension plays them."""
+    away = {song.id for song in songs if not song.path.is_file()}
+    return away if is_public() or not away else away - songs_elsewhere(library, away)  # visitors can play only files
 
 
 def songs_elsewhere(library: Library, song_ids: Collection[int]) -> set[int]:
