@@ -123,6 +123,19 @@ def test_only_songs_without_value_are_gray(tiny_library):
         assert colorsys.rgb_to_hsv(*rgb)[1] > 0.5, f"{entry.colour} looks like what is unknown"
 
 
+@pytest.mark.parametrize(
+    ("by", "unit", "words"),
+    [
+        ("energy", "dB/s", ("calm", "lively")), ("tempo", "beats/min", ("slow", "fast")), ("year", "", ("", "")),
+        ("brightness", "Hz", ("dark", "bright")), ("loudness", "LUFS", ("quiet", "loud")),
+    ],
+)  # fmt: skip
+def test_scale_has_words_from_low_to_high(tiny_library, by, unit, words):
+    scale = colouring(take_snapshot(tiny_library), by).scale
+    assert (scale.unit, (scale.low_word, scale.high_word)) == (unit, words)
+    assert scale.low <= scale.high
+
+
 def test_heaviest_tag_determines_song_color(tiny_library):
     song, other = tiny_library.songs()[:2]
     tiny_library.add_tags([
@@ -203,7 +216,14 @@ def test_map_shows_attribute_of_most_songs_first(tiny_library):
     tiny_library.add_tags([{"song_id": ids[0], "tag": "slow", "weight": 1.0}])
     with tiny_library.write() as connection:
         connection.exec_driver_sql("UPDATE files SET folder = '/music'")
-    assert colours_offered(take_snapshot(tiny_library))[0] == "energy", "all songs are in one folder"
+    assert colours_offered(take_snapshot(tiny_library))[0] == "sound", "all songs are in one folder"
+    noisy = Descriptors(tempo=100.0, brightness=3000.0, energy=150.0)
+    tiny_library.descriptors.save(dict.fromkeys(ids, noisy))
+    assert colours_offered(take_snapshot(tiny_library))[0] == "energy", "all songs are of one kind"
+    tiny_library.descriptors.save(dict.fromkeys(ids, Descriptors()))
+    offered = colours_offered(take_snapshot(tiny_library))
+    assert "sound" not in offered
+    tiny_library.descriptors.save(dict.fromkeys(ids, noisy))
     with tiny_library.write() as connection:
         for song_id in ids[:6]:
             connection.exec_driver_sql("UPDATE files SET folder = '/music/other' WHERE song_id = ?", (song_id,))

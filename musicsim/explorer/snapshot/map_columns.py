@@ -24,15 +24,17 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, Uint8Array
 from musicsim.audio import HEARD
 from musicsim.errors import NotFoundError, StorageError
+from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.heard import compare
 from musicsim.explorer.snapshot.map_view import Window
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.sound_colours import SOUNDS, sound_codes
 from musicsim.library import Library
 from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.public import is_public, refuse_visitors
 
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
-COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "key", "mode", *HEARD)
+COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "sound", "key", "mode", *HEARD)
 UNKNOWN_COLOUR = "#b9b4a8"
 _UNKNOWN = ("unknown", UNKNOWN_COLOUR)
 _OTHERS = ("others", "#8f897c")
@@ -145,7 +147,7 @@ def _main_labels(clusters: Int64Array, named_after: Sequence[Labels]) -> dict[in
         # one number per pair of a cluster and a label, because numpy counts rows of two numbers 25 times as slowly
         numbers, counts = np.unique(clusters[is_named] * len(labels.names) + labels.codes[is_named], return_counts=True)
         cluster, code = np.divmod(numbers, max(1, len(labels.names)))
-        overall = (np.bincount(code, counts, len(labels.names)) / max(1, n_songs.sum()))[code]
+        overall = (np.bincount(code, counts, len(labels.names)) / max(1, int(n_songs.sum())))[code]
         share = counts / n_songs[cluster]
         is_main = (share > _MAIN_SHARE) & ((share / overall >= _MAIN_LEAD) | (share > (1 + overall) / 2))
         for i in np.flatnonzero(is_main).tolist():
@@ -178,11 +180,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A range of numbers and their unit; numbers outside it have the color of the nearer end."""
+    """A range of numbers, their unit, and words for both ends; numbers outside it have the color of the nearer end."""
 
     low: float
     high: float
     unit: str
+    low_word: str  # such as "calm"; empty if there is no word
+    high_word: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +194,8 @@ class Colouring:
     """A code for every row of a snapshot."""
 
     codes: Uint8Array  # (n_indexed,): indices in `entries`
-    entries: list[Entry]  # labels sorted by number of songs, then "others"; or the steps of `scale`; "unknown" is last
+    # Labels sorted by number of songs, then "others"; or kinds of sounds; or steps of `scale`. "unknown" is last.
+    entries: list[Entry]
     scale: Scale | None = None  # None for labels
 
 
@@ -202,6 +207,10 @@ def colouring(snapshot: Snapshot, by: str) -> Colouring:
         return _colour_by_number(getattr(snapshot.columns, by).astype(np.float64), by)
     if by == "cluster":
         return _colour_by_cluster(snapshot)
+    if by == "sound":
+        codes = sound_codes(snapshot.columns.brightness, snapshot.columns.energy)
+        looks = [*((sound.name, sound.shade.hex()) for sound in SOUNDS), _UNKNOWN]
+        return _count(np.where(codes < 0, len(SOUNDS), codes).astype(np.uint8), looks)
     labels = _labels(snapshot, by)
     return _colour_by_label(labels, _assign_slots(snapshot.library, by, labels))
 
@@ -220,13 +229,16 @@ def colours_allowed() -> tuple[str, ...]:
 def colours_offered(snapshot: Snapshot) -> list[str]:
     """Return the meanings of colors that apply to at least one song; the first one is the default.
 
-    The default is the first of genre, folder, energy and tempo that colors most songs, without one dominant color.
+    The default is the first of genre, folder, sound, energy and tempo that colors most songs, without one dominant
+    color. The sound comes before numbers, because covers drawn from sound have the same colors.
     """
     sizes = {by: _color_sizes(snapshot, by) for by in colours_allowed()}
     offered = [by for by, n_songs in sizes.items() if n_songs.any()]
     most = {by for by in offered if sizes[by].sum() > snapshot.n_indexed / 2}
-    most -= {by for by in most & {"genre", "folder"} if sizes[by].max(initial=0) > _ONE_COLOR * snapshot.n_indexed}
-    best = next((by for by in ("genre", "folder", "energy", "tempo") if by in most), "genre")
+    most -= {
+        by for by in most & {"genre", "folder", "sound"} if sizes[by].max(initial=0) > _ONE_COLOR * snapshot.n_indexed
+    }
+    best = next((by for by in ("genre", "folder", "sound", "energy", "tempo") if by in most), "genre")
     return [best, *(by for by in offered if by != best)]
 
 
@@ -236,6 +248,9 @@ def _color_sizes(snapshot: Snapshot, by: str) -> Int64Array:
         return np.array([*snapshot.library.listening.tag_counts().values()], dtype=np.int64)
     if by == "cluster":
         return np.array([len(labels) for labels in snapshot.clusters.values()], dtype=np.int64)
+    if by == "sound":
+        codes = sound_codes(snapshot.columns.brightness, snapshot.columns.energy)
+        return np.sort(np.bincount(codes[codes >= 0], minlength=len(SOUNDS)))[::-1]
     column = getattr(snapshot.columns, by)
     if isinstance(column, Labels):
         named = np.array([name != "" for name in column.names], dtype=bool)
@@ -330,7 +345,9 @@ def _colour_by_number(values: Float64Array, by: str) -> Colouring:
     ends = np.array([_rgb(colour) for colour in _SCALE])
     at = np.linspace(0, len(ends) - 1, _N_STEPS)
     steps = np.column_stack([np.interp(at, range(len(ends)), part) for part in ends.T])
-    return _count(codes, [*(("", _hex(rgb)) for rgb in steps), _UNKNOWN], Scale(float(low), float(high), _UNITS[by]))
+    high_word, low_word = HEARD_WORDS.get(by, ("", ""))
+    scale = Scale(float(low), float(high), _UNITS[by], low_word, high_word)
+    return _count(codes, [*(("", _hex(rgb)) for rgb in steps), _UNKNOWN], scale)
 
 
 def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None = None) -> Colouring:
