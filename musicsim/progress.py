@@ -1,6 +1,6 @@
 """Progress reports and cancellation of long computations."""
 
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 
 class Canceled(Exception):
@@ -27,3 +27,22 @@ def add_prefix(progress: Progress, prefix: str) -> Progress:
         progress(prefix + message, done, total, **facts)
 
     return report
+
+
+class Part(NamedTuple):
+    """A line about work: a title, words, and the share that is done, from 0 to 1."""
+
+    text: str
+    share: float | None = None
+    title: str = ""
+
+
+class View(NamedTuple):
+    """The progress that a page shows between two runs of its script; it runs again when the `state` changes."""
+
+    state: str
+    parts: tuple[Part, ...] = ()
+
+    def render(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {"state": self.state, "parts": [part._asdict() for part in self.parts]}

@@ -89,9 +89,8 @@ def undeclared(places: tuple[str, ...], declared: set[str]) -> dict[str, str]:
 PRIVATE = {"streamlit": {"streamlit.testing.v1"}, "uvicorn": set()}
 """Packages whose undocumented modules the app imports, with their documented ones."""
 STREAMLIT_INSIDERS = {
-    "app.py", "shell.py", "base/first_paint.py", "base/message_cache.py", "base/openers.py", "base/page_files.py",
-    "base/page_messages.py", "base/page_requests.py", "base/page_socket.py", "components/player.py",
-    "listen/conditions.py", "listen/more.py", "research/quality_view.py",
+    "app.py", "shell.py", "base/message_cache.py", "base/openers.py", "base/page_messages.py",
+    "research/quality_view.py",
 }  # fmt: skip
 """The modules of `musicsim/ui` that may import undocumented modules of Streamlit."""
 

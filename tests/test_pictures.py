@@ -5,13 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from docs import pictures
 
 CHECKOUT = Path(__file__).parents[1]
 DRAWN = {"fade-lava", "fade-skyvibe", "million", "mlr-convergence"}
 """Pictures that show no page: a benchmark, docs/figures.py and docs/transitions.py made them."""
-SHOWN = re.compile(r"(?:images|tour)/[\w-]+\.png")
+SHOWN = re.compile(r"(?:images|tour)/[\w-]+\.(?:png|webp)")
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_pictures_show_the_present_code():
 
 
 def test_every_picture_of_a_page_is_listed():
-    found = {path.stem for path in (CHECKOUT / "docs" / "images").glob("*.png")}
+    found = {path.stem for kind in ("png", "webp") for path in (CHECKOUT / "docs" / "images").glob(f"*.{kind}")}
     found |= {f"tour/{path.stem}" for path in (CHECKOUT / "docs" / "tour").glob("*.png")}
     listed = pictures.read_manifest()["pictures"].keys()
     assert {name.removesuffix("-dark") for name in found} - DRAWN == listed
@@ -50,6 +51,14 @@ def test_every_picture_is_small_and_shown():
         for path in (CHECKOUT / "docs" / folder).glob("*.png"):
             assert f"{folder}/{path.name}" in shown
             assert path.stem in DRAWN or path.stat().st_size < 250_000, path.name
+
+
+def test_film_is_small_and_opens_the_readme():
+    film = CHECKOUT / "docs" / "images" / "film.webp"
+    assert film.stat().st_size < 3_000_000
+    assert SHOWN.search((CHECKOUT / "README.md").read_text(encoding="utf-8"))[0] == "images/film.webp"
+    with Image.open(film) as shown:
+        assert shown.n_frames > 50
 
 
 def test_change_of_a_page_makes_only_its_pictures_stale(copy):

@@ -162,9 +162,9 @@ def _plays(
         loved = np.full(n_styles, 0.012)
         loved[home] += rng.dirichlet(np.full(home.size, 2.0)) if home.size > 1 else 1.0
         centre = songs.taste[rng.choice(np.flatnonzero(songs.style == home[0]))]
-        nearness = np.exp(-np.square(songs.taste - centre).sum(axis=1) / (2.0 * 0.3**2))
+        farther = np.exp(-np.square(songs.taste - centre).sum(axis=1) / (2.0 * 0.3**2))
         artist_love = rng.lognormal(0.0, 0.9, songs.artist.max() + 1)
-        score = popularity * (loved[songs.style] + 0.25 * nearness) * artist_love[songs.artist]
+        score = popularity * (loved[songs.style] + 0.25 * farther) * artist_love[songs.artist]
         chance = 0.95 * score / score.sum() + 0.05 / score.size
         n_songs = int(np.clip(rng.lognormal(3.3, 0.7), 5, 0.6 * score.size + 1))
         played = rng.choice(score.size, size=min(n_songs, score.size), replace=False, p=chance)

@@ -28,20 +28,19 @@ from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.hooks import load_hooks
 from musicsim.parsing import parse_in_turn
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base.desk import release_memory
+from musicsim.ui.base.desk import release_memory, task_routes
 from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
 from musicsim.ui.base.message_cache import STORED_RUNS, MessageCache
-from musicsim.ui.base.page_files import PageFiles
+from musicsim.ui.base.offered_files import file_routes
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, is_reconnection, rerun_of
-from musicsim.ui.base.page_requests import PageRequests
 from musicsim.ui.base.scripts import script_routes
 from musicsim.ui.base.text import show_error
-from musicsim.ui.components.listening import player_routes
+from musicsim.ui.base.watching import run_routes
 
 _log = logging.getLogger(__name__)
-# With fast reruns, a rerun of the page discards waiting reruns of its fragments, and the clicks that caused them. Each
-# message from a page would also start a thread, and the event loop would wait for it.
+# With fast reruns, a rerun of the page would end the run of the last click, even before it has processed the click.
+# Each message from a page would also start a thread, and the event loop would wait for it.
 _OPTIONS = {"runner.fastReruns": False, "global.maxCachedMessageAge": STORED_RUNS}
 _VISITOR_OPTIONS = {
     "server.headless": True,
@@ -113,11 +112,20 @@ def app_options() -> dict[str, Any]:
             page_paths=frozenset(route.path for route in pages),
         )  # fmt: skip
         middleware.append(limits)
-    # after the limits, which hold requests back
-    middleware += [Middleware(PageFiles), Middleware(PageRequests), Middleware(MessageCache)]
+    middleware.append(Middleware(MessageCache))  # after the limits, which hold requests back
     moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
     return {
-        "routes": filter_routes([*routes(prefix), *script_routes(prefix), *player_routes(prefix), *moved, *pages]),
+        "routes": filter_routes(
+            [
+                *routes(prefix),
+                *script_routes(prefix),
+                *file_routes(prefix),
+                *run_routes(prefix),
+                *task_routes(prefix),
+                *moved,
+                *pages,
+            ]
+        ),
         "middleware": middleware,
         "on_script_error": show_error,
         "lifespan": _lifespan,

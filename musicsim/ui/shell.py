@@ -10,15 +10,15 @@ from musicsim.explorer.libraries import library_folders
 from musicsim.library import Library
 from musicsim.library.disk.arrays import release_pages
 from musicsim.public import is_public
+from musicsim.ui import client
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
 from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, forget_library_state
 from musicsim.ui.base.openers import active_library, active_model, find_chosen_model, take_address, warm_up
-from musicsim.ui.base.reloads import follow_reload, save_session
+from musicsim.ui.base.reloads import save_session
 from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components import player
+from musicsim.ui.base.watching import note_run
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
-from musicsim.ui.components.listening import on_player_event, plays_address, radio_address, thumbs
 
 _TITLES = {
     "listen": ("Listen", ":material/headphones:"),
@@ -91,6 +91,11 @@ def _report_lost_model() -> None:
 
 def draw() -> None:
     """Draw the frame around the page that the URL names."""
+    with note_run():
+        _draw()
+
+
+def _draw() -> None:
     # If a full run follows that of a fragment in one thread, Streamlit 1.67 stays in the container of the fragment.
     context_dg_stack.set(get_default_dg_stack_value())
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
@@ -103,15 +108,13 @@ def draw() -> None:
     ]
     page = st.navigation(pages)
     try:
-        with st.bottom:
-            follow_reload()
         active_library()
         take_address(page.url_path)
         active_model()
         with st.sidebar:
             _sidebar(page.url_path)
         with st.bottom:
-            player.mount(on_event=on_player_event, thumbs=thumbs(), radio=radio_address(), plays=plays_address())
+            client.mount(page.url_path or "listen")
         with st.container():  # one element with or without messages: if the page moved, it would lose what users type
             _report_lost_model()
             if missing := NOT_HERE.get():

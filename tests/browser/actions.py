@@ -151,12 +151,9 @@ def row_action(page: Page, row, name: str | re.Pattern[str]) -> None:
 
 
 def send_sound(page: Page, file) -> None:
-    """Send a file by the button for sound, and close it."""
-    button = page.get_by_role("button", name="Add sound")
-    button.click()
-    page.locator(".st-key-search_file input[type=file]").set_input_files(file)
-    expect(page.locator(".st-key-search_file").get_by_role("button", name=re.compile("^Remove"))).to_be_visible()
-    page.keyboard.press("Escape")
+    """Send a file by the button for sound."""
+    page.get_by_role("button", name="Add sound").click()
+    page.get_by_label("A file, which you can also drop").set_input_files(file)
 
 
 def rows(page: Page):
@@ -205,6 +202,23 @@ def zoom(page: Page, drawn, turns: int = 3, at: tuple[float, float] = (0.5, 0.4)
     return map_range(drawn)
 
 
+def marked(page: Page, n_songs: int):
+    """Return the button of the menu for the songs marked on the map."""
+    return page.get_by_role("button", name=f"{n_songs} songs marked")
+
+
+def about_song(page: Page, name: str | re.Pattern[str]) -> None:
+    """Press a button in the menu of the current song."""
+    page.get_by_role("button", name="More about this song").click()
+    page.get_by_role("button", name=name, exact=isinstance(name, str)).click()
+
+
+def color_by(page: Page, drawn, name: str) -> None:
+    """Choose the colors of the map."""
+    page.get_by_role("combobox", name="Color by").select_option(name)
+    page.wait_for_function("([{map}, by]) => map.drawnBy === by", arg=[drawn.element_handle(), name])
+
+
 def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "Lasso") -> None:
     """Draw an outline; corners are in shares of the stage's width and height."""
     drawn.get_by_role("button", name=tool).click()
@@ -219,11 +233,9 @@ def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "
 
 def ask(page: Page, row: int = 0):
     """Press *Why?* on a result; return the dialog once its waveforms are drawn."""
-    page.wait_for_selector(IDLE)
     row_action(page, rows(page).nth(row), re.compile("^Why"))
     dialog = page.get_by_role("dialog", name="Why are these two similar?")
     expect(dialog.get_by_test_id("why-wave")).to_have_count(2)
-    page.wait_for_selector(IDLE)
     return dialog
 
 

@@ -55,7 +55,7 @@ def test_only_one_tab_plays(page, address, home):
 def test_presentation_has_large_type_and_no_sidebar(page, address):
     visit(page, address, query="?presentation")
     side_bar = page.get_by_test_id("stSidebar")
-    size = "() => getComputedStyle(document.querySelector('[data-testid=stCaptionContainer]')).fontSize"
+    size = "() => getComputedStyle(document.documentElement).fontSize"
     expect(side_bar).to_be_hidden()
     large = float(page.evaluate(size).removesuffix("px"))
     page.keyboard.press("p")

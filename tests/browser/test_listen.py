@@ -7,6 +7,7 @@ from musicsim.library import Library
 from musicsim.library.db import schema
 from tests.browser.actions import (
     IDLE,
+    about_song,
     click_song,
     play_slowly,
     player_plays,
@@ -82,7 +83,7 @@ def test_chips_and_removals_change_what_plays_next(page, address, home):
     player_plays(page, left[1])
     (title,) = (song.title for song in songs_of(home) if song.id == left[1])
     expect(page.get_by_role("heading", name=title)).to_be_visible()
-    page.get_by_role("button", name="Similar songs", exact=True).click()
+    about_song(page, "Similar songs")
     player_plays(page, left[1])
     page.wait_for_function(f"id => {PLAYER}.tracks[0].song_id === id && {PLAYER}.index === 0", arg=left[1])
 
@@ -93,7 +94,7 @@ def test_plays_and_skips_are_stored(page, address, home):
     expect(rows(page)).to_have_count(11)
     with Library.open(home / "library") as library:
         before, skipped = library.listening.play_counts(), len(library.judgments.all("skip"))
-        page.locator(".st-key-card_play button").click()
+        page.get_by_test_id("listen").get_by_role("button", name="Play", exact=True).click()
         player_plays(page, song.id)
         listen_for(page, 11)  # more than half of 20 s
         after = {**before, song.id: before.get(song.id, 0) + 1}
@@ -166,7 +167,7 @@ def test_phone_shows_queue_and_has_map_behind_tab(page, address, home):
     expect(rows(page)).to_have_count(11)
     box, player = rows(page).nth(2).bounding_box(), page.get_by_test_id("player").bounding_box()
     assert box["y"] + box["height"] < player["y"], "three songs are on the first screen"
-    assert page.locator(".st-key-card_play button").bounding_box()["y"] < box["y"]
+    assert page.get_by_test_id("listen").get_by_role("button", name="Play", exact=True).bounding_box()["y"] < box["y"]
     ids = row_ids(page)
     rows(page).nth(2).locator(".sub").click()
     player_plays(page, ids[2])
@@ -191,7 +192,7 @@ def test_player_says_that_app_cannot_be_reached(page, address):
     page.context.set_offline(False)
     expect(lost).to_be_hidden()
     page.route("**/_stcore/health", lambda _: None)  # a network that swallows everything
-    page.get_by_role("button", name="More", exact=True).click()
+    page.get_by_role("button", name="Add sound").click()
     expect(lost).to_be_visible()
     page.unroute("**/_stcore/health")
     expect(lost).to_be_hidden()

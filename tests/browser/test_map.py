@@ -14,12 +14,12 @@ from playwright.sync_api import Page, expect
 
 from musicsim.library import Library
 from tests.browser.actions import (
-    IDLE,
+    APP,
     map_range,
+    marked,
     outline,
     place_of,
     player_plays,
-    rows,
     show_all_tools,
     songs_of,
     visit,
@@ -27,6 +27,7 @@ from tests.browser.actions import (
     wait_for_mark,
 )
 from tests.browser.patient import new_context
+from tests.browser.serving import serve
 from tests.waiting import until
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -82,6 +83,28 @@ def test_every_song_has_color_of_its_genre(page, address, home):
     assert not wrong
 
 
+def test_long_legend_shows_all_entries_with_a_button(page, tiny_library):
+    for song in tiny_library.songs():
+        tiny_library.edits.edit([song.id], {"genre": f"A genre with a long name {song.id:02}"})
+    with serve(APP, environment={"MUSICSIM_LIBRARY": str(tiny_library.folder)}) as address:
+        visit(page, address)
+        legend = wait_for_map(page).locator(".legend")
+        entries = legend.get_by_role("option")
+        more = legend.get_by_role("button", name="more colors")
+        expect(more).to_have_attribute("aria-expanded", "false")
+        n_hidden = int((more.text_content() or "").split()[1])
+        assert n_hidden > 0
+        expect(entries).to_have_count(12 - n_hidden)
+        last = entries.last
+        last.focus()
+        page.keyboard.press("ArrowRight")
+        expect(last).to_be_focused()
+        more.press("Enter")
+        expect(entries).to_have_count(12)
+        page.keyboard.press("Enter")
+        expect(entries).to_have_count(12 - n_hidden)
+
+
 def test_legend_click_isolates_genre_for_lasso(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
@@ -98,9 +121,9 @@ def test_legend_click_isolates_genre_for_lasso(page, address, home):
     expect(entry).to_have_attribute("aria-selected", "true")
     assert shown() == {"Genre noise"}
     outline(page, drawn, ALL)
-    expect(page.get_by_role("heading", name="4 songs marked")).to_be_visible()
+    marked(page, 4).click()
     page.get_by_role("button", name="Clear", exact=True).click()
-    expect(page.get_by_role("heading", name="4 songs marked")).to_have_count(0)
+    expect(marked(page, 4)).to_be_hidden()
     entry.press("ArrowRight")
     other = drawn.get_by_role("option", name="Genre tones")
     other.press("Shift+Enter")
@@ -115,17 +138,16 @@ def test_rectangle_marks_songs_to_tag_and_export(page, address, home):
     drawn = wait_for_map(page)
     show_all_tools(drawn)
     outline(page, drawn, [(0.01, 0.01), (0.99, 0.99)], "Select a rectangle")
-    expect(page.get_by_role("heading", name="12 songs marked")).to_be_visible()
+    expect(marked(page, 12)).to_be_visible()
     assert not page.evaluate("getSelection().toString()"), "a drag on the map selects no text"
     wait_for_mark(page, drawn, "found", 12)
-    page.get_by_text("Table, export and tag").click()
-    page.wait_for_selector(IDLE)
+    marked(page, 12).click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as CSV").click()
     with open(download.value.path(), newline="", encoding="utf-8") as file:
         assert {row["title"] for row in csv.DictReader(file)} == {song.title for song in songs_of(home)}
+    marked(page, 12).click()
     page.get_by_role("textbox", name="Tag").fill("mine")
-    page.get_by_role("textbox", name="Tag").press("Enter")
     page.get_by_role("button", name="Add tag").click()
     expect(page.get_by_text("12 songs have the tag")).to_be_visible()
     with Library.open(home / "library") as library:
@@ -275,4 +297,4 @@ def test_map_fills_window_and_list_collapses(page, address, width):
     show_all_tools(drawn)
     drawn.get_by_role("button", name="Hide the list").click()
     until(lambda: drawn.bounding_box()["width"] > 1.25 * box["width"])
-    expect(rows(page)).to_have_count(0)
+    expect(page.get_by_text("Start here")).to_be_hidden()

@@ -59,20 +59,29 @@ def model_choice(app: AppTest):
     return next(box for box in app.sidebar.selectbox if box.label == "Model")
 
 
-def maps(app: AppTest) -> list[dict]:
-    """Return the data that the page sends to its maps."""
+def sent(app: AppTest, script: str) -> list[dict]:
+    """Return the data that the page sends to its components of a script, such as ``songs/component``."""
+    name = f"musicsim_web_{script.replace('/', '_')}"
+    return [json.loads(c.proto.json) for c in app.get("bidi_component") if c.proto.component_name.endswith(name)]
+
+
+def downloads(app: AppTest) -> dict[str, str]:
+    """Return the address of each file that the page offers, keyed by the label of its button."""
     protos = [element.proto for element in app.get("bidi_component")]
-    return [json.loads(proto.json) for proto in protos if proto.component_name.endswith("musicsim_map")]
+    found = [json.loads(proto.json) for proto in protos if proto.component_name.endswith("download")]
+    return {data["label"]: data["address"] for data in found}
 
 
-def queue(app: AppTest) -> list[dict]:
-    """Return the rows of the queue."""
-    (rows,) = [
-        json.loads(c.proto.json)["rows"]
-        for c in app.get("bidi_component")
-        if c.proto.component_name.endswith("song_list")
-    ]
-    return rows
+def play_buttons(app: AppTest) -> dict[str, dict]:
+    """Return the data of the page's buttons that play songs, by their labels."""
+    return {data["label"] or data["help"]: data for data in sent(app, "songs/play_button")}
+
+
+def watched(app: AppTest) -> list[str]:
+    """Return the lines about work that the page shows."""
+    protos = [element.proto for element in app.get("bidi_component") if element.proto.component_name.endswith("watch")]
+    parts = [part for proto in protos for part in json.loads(proto.json)["parts"]]
+    return [" · ".join(filter(None, (part["title"], part["text"]))) for part in parts]
 
 
 def show_section(app: AppTest, name: str) -> AppTest:

@@ -102,7 +102,7 @@ def type_name(app: AppTest, name: str) -> AppTest:
 
 def sent(app: AppTest) -> dict:
     """Return the data of the question that the browser gets."""
-    found = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("musicsim_compare")]
+    found = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("assets_compare")]
     (proto,) = found
     return json.loads(proto.json)
 
@@ -133,7 +133,7 @@ def test_too_few_songs_for_question_gives_clear_message(empty, tmp_path):
     choose(app, "compare_n_songs", 4)
     assert "A question needs 4 songs, but only 3 songs can be compared." in said(app)
     shown = [element.key for element in app.get("bidi_component")]
-    assert shown == ["musicsim_reload", "musicsim-player"], "nothing to choose from"
+    assert not any(key.startswith("compare") for key in shown), "nothing to choose from"
 
 
 def test_song_without_file_cannot_be_played(full, own_music, survey):

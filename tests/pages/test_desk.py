@@ -6,7 +6,6 @@ import pytest
 
 from musicsim.errors import MusicsimError
 from musicsim.ui.base.desk import MAX_WAITING, Desk, desk, result_of
-from tests.pages.test_listen import open_page
 from tests.waiting import PATIENCE_S
 
 N_SESSIONS = 80
@@ -82,17 +81,14 @@ def test_canceled_task_ends_with_error_that_pages_show(crowded):
         task.future.result()
 
 
-def test_full_desk_refuses_in_a_sentence(full):
-    queues = desk("queues")
-    gate = Gate(queues)
+def test_full_desk_refuses_in_a_sentence():
+    busy = desk("busy")
+    gate = Gate(busy)
     try:
-        crowd = [queues.ask(("crowd", n), lambda _progress: None, session=f"session {n}") for n in range(MAX_WAITING)]
-        app = open_page(chosen=full.songs()[0].id)
-        assert [error.value for error in app.error] == ["The app is busy with other requests. Try again in a moment."]
-        assert len(app.title) == 1, "the rest of the page is drawn"
+        crowd = [busy.ask(("crowd", n), lambda _progress: None, session=f"session {n}") for n in range(MAX_WAITING)]
+        with pytest.raises(MusicsimError, match=r"busy with other requests. Try again in a moment\."):
+            busy.ask("one more", lambda _progress: None, session="late")
     finally:
         gate.open()
     assert all(task.wait(PATIENCE_S) for task in crowd)
-    app.run()
-    assert not app.exception
-    assert not app.error, "the page works again when there is room"
+    assert busy.ask("one more", lambda _progress: 7, session="late").future.result(PATIENCE_S) == 7

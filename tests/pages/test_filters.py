@@ -9,7 +9,7 @@ from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import persistent_keys
 from tests.command import run
-from tests.pages.actions import open_page, press, queue, said
+from tests.pages.actions import open_page, press, said
 
 AT_FIRST = [1980, 1981, 1982, 1983]
 ALL = [0, 0, 1970, 1972, 1973, *AT_FIRST, 1990, 1992, 1993]
@@ -30,13 +30,9 @@ def grow(library: Library) -> None:
     library.files.mark(missing=(), back=[song.path for song in library.missing_songs()])
 
 
-def open_results(library: Library, page: str) -> AppTest:
-    """Open a page that uses filters, with a playlist or a queue."""
-    app = open_page(page)
-    if page == "playlist":
-        return press(app, "playlist_draw")
-    app.session_state["chosen"] = next(song.id for song in library.songs() if song.year == 1983)
-    return app.run()
+def open_playlist() -> AppTest:
+    """Open the page that uses filters, with a playlist."""
+    return press(open_page("playlist"), "playlist_draw")
 
 
 def find_years(library: Library, app: AppTest) -> list[int]:
@@ -44,10 +40,7 @@ def find_years(library: Library, app: AppTest) -> list[int]:
     app.run()
     assert not app.exception
     app.session_state["playlist_length"] = len(library.songs())
-    if any(button.key == "playlist_draw" for button in app.button):
-        ids = press(app, "playlist_draw").session_state["playlist"].song_ids
-    else:
-        ids = [app.session_state["chosen"], *(row["song_id"] for row in queue(app))]
+    ids = press(app, "playlist_draw").session_state["playlist"].song_ids
     return sorted(song.year or 0 for song in library.songs(ids))
 
 
@@ -61,36 +54,31 @@ def set_years(app: AppTest, first: int, last: int) -> None:
     assert not app.exception
 
 
-def reload(app: AppTest, page: str) -> AppTest:
+def reload(app: AppTest) -> AppTest:
     """Open the page in a new session with the values that survive a reload."""
     again = open_page("listen")
-    names = ["chosen", *(key.name for key in persistent_keys())]  # the chosen song is in the address
-    for name in names:
+    for name in (key.name for key in persistent_keys()):
         if name in app.session_state:
             again.session_state[name] = app.session_state[name]
-    again.run()
-    if page != "listen":
-        again.switch_page(PAGES[page]).run()
+    again.run().switch_page(PAGES["playlist"]).run()
     assert not again.exception
     return again
 
 
-@pytest.mark.parametrize("page", ["playlist", pytest.param("listen", marks=pytest.mark.long)])
-def test_untouched_ranges_never_become_filters(growing, page):
-    app = open_results(growing, page)
+def test_untouched_ranges_never_become_filters(growing):
+    app = open_playlist()
     assert find_years(growing, app) == AT_FIRST
     grow(growing)
-    for again in (app, reload(app, page)):
+    for again in (app, reload(app)):
         assert find_years(growing, again) == ALL
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("page", ["playlist", "listen"])
-def test_end_of_range_at_bound_follows_the_bound(growing, page):
-    app = open_results(growing, page)
+def test_end_of_range_at_bound_follows_the_bound(growing):
+    app = open_playlist()
     set_years(app, 1982, 1983)
     grow(growing)
-    for again in (app, reload(app, page)):
+    for again in (app, reload(app)):
         assert find_years(growing, again) == [1982, 1983, 1990, 1992, 1993]
     set_years(app, 1970, 1983)
     assert find_years(growing, app) == [1970, 1972, 1973, *AT_FIRST]

@@ -69,7 +69,11 @@ def test_preview_shows_effects_and_writes_nothing(section, full):
 
 def test_exported_tables_contain_no_formulas(section, full, monkeypatch):
     written = {}
-    monkeypatch.setattr("streamlit.download_button", lambda _, data, name, *__, **___: written.update({name: data()}))
+
+    def write(label, make, name, *_, **__):
+        written[name] = make()
+
+    monkeypatch.setattr("musicsim.ui.components.downloads.download", write)
     song = full.songs()[0]
     full.edits.edit([song.id], {"title": "=1+1"})
     rows = f"bob,{song.artist},=1+1 (Remastered),4", "bob,@You,-Other,9", "bob,@You,,1"

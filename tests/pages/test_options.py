@@ -18,6 +18,7 @@ from musicsim.explorer.requests.training import KINDS, TrainingRequest
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import coverage
 from tests.command import run
+from tests.pages.actions import sent
 from tests.waiting import PATIENCE_S
 
 WIDGETS = (
@@ -72,9 +73,7 @@ def widgets(app: AppTest) -> dict[str, tuple[str, str]]:
     # the keys of sliders end with their limits
     keyed = [(re.sub(r"_-?\d+_-?\d+$", "", widget.key), widget) for widget in found if widget.key]
     shown = {key: (widget.proto.label, widget.proto.help) for key, widget in keyed}
-    protos = [element.proto for element in app.get("bidi_component")]
-    boxes = [json.loads(proto.json) for proto in protos if proto.component_name.endswith("finder")]
-    return shown | {box["label"]: (box["label"], box["help"]) for box in boxes}
+    return shown | {box["label"]: (box["label"], box["help"]) for box in sent(app, "find/component")}
 
 
 def test_playlist_form_has_every_option_with_help(taught):
@@ -88,17 +87,6 @@ def test_playlist_form_has_every_option_with_help(taught):
     for field, option in options_of(PlaylistRequest).items():
         key = option.label if option.label in shown else f"playlist_{field}"  # songs are found by typing
         assert shown[key] == (option.label, option.help), field
-
-
-def test_search_form_has_every_option_with_help(full):
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
-    app.query_params["song"] = str(full.songs()[0].id)
-    app.session_state["search_filters"] = app.session_state["search_more"] = True
-    shown = widgets(app.run())
-    for field, option in options_of(SearchRequest).items():
-        if field not in BY_CHOICE:
-            key = "search_words_" if field == "words" else f"search_{field}"  # followed by the words
-            assert shown[key] == (option.label, option.help), field
 
 
 def test_training_form_has_every_option_with_help(full, monkeypatch):

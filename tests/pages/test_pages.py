@@ -1,9 +1,7 @@
 """Every page runs without a browser: empty, with one song, and with a library."""
 
 import ast
-import json
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import row_of
-from tests.pages.actions import labels, maps, model_choice, open_page, said, show_section
+from tests.pages.actions import labels, model_choice, open_page, said, sent, show_section, watched
 from tests.sounds import write_song
 from tests.waiting import PATIENCE_S, until
 
@@ -44,7 +42,8 @@ def test_library_of_one_song_has_next_step(empty, tmp_path, page):
     if page != "library":
         assert ["Only one song" in info.value for info in app.info] == [True]
         assert "Add more music" in [link.proto.label for link in app.get("page_link")]
-        assert not maps(app)
+        assert not sent(app, "listen/page")
+        assert not sent(app, "map/page_map")
         assert not app.main.button
 
 
@@ -54,36 +53,6 @@ def test_every_page_opens(full, page):
     assert not app.exception
     assert not app.error
     assert app.title[0].value
-
-
-def test_explore_follows_address(full):
-    song = full.songs()[4]
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
-    app.query_params["song"] = str(song.id)
-    app.run()
-    assert not app.exception
-    assert song.title in [s.value for s in app.header]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("asked", ["999", "x", "-1", "²"])
-def test_unknown_song_in_address_is_no_error(full, asked):
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
-    app.query_params["song"] = asked
-    app.run()
-    assert not app.exception
-    assert "Start here" in [s.value for s in app.header]
-
-
-def test_search_accepts_upload_and_reports_broken_one(full, tmp_path):
-    app = open_page("listen")
-    data = write_song(tmp_path / "q.mp3", "noise", seed=9).read_bytes()
-    app.get("file_uploader")[0].set_value(("q.mp3", data, "audio/mpeg")).run()
-    assert not app.exception
-    assert "q.mp3" in [s.value for s in app.header]
-    app.get("file_uploader")[0].set_value(("bad.mp3", b"no sound", "audio/mpeg")).run()
-    assert not app.exception
-    assert any("bad.mp3" in e.value for e in app.error)
 
 
 def test_error_names_nonexistent_folder(full):
@@ -124,23 +93,11 @@ def test_folder_waits_for_running_job_and_can_be_canceled(busy, tmp_path):
     job = busy.jobs.recent()[0]
     assert (job.kind, job.state, job.arguments) == ("add", "waiting", {"paths": [str(tmp_path)]})
     assert "Waiting for the current job. This one starts afterwards." in said(app)
-    assert any("1 of 8 attempts" in bar.text for bar in app.sidebar.get("progress"))
-    assert "1 job waiting" in [caption.value for caption in app.sidebar.caption]
+    assert any("1 of 8 attempts" in line for line in watched(app))
+    assert "1 job waiting" in watched(app)
     app.button(key=f"cancel_waiting_{job.id}").click().run()
     assert busy.jobs.get(job.id).state == "cancelled"
     assert "Waiting" not in said(app)
-
-
-def test_upload_waits_for_running_job_next_to_its_button(busy, tmp_path):
-    app = open_page("listen")
-    data = write_song(tmp_path / "q.mp3", "noise", seed=9).read_bytes()
-    app.get("file_uploader")[0].set_value(("q.mp3", data, "audio/mpeg")).run()
-    app.button[labels(app).index("Add to the library")].click().run()
-    assert not app.exception
-    assert "Add to the library" not in labels(app)
-    assert "Waiting for the current job. This one starts afterwards." in said(app)
-    app.button(key="cancel_added").click().run()
-    assert "Add to the library" in labels(app)
 
 
 def test_canceled_job_can_be_resumed_from_every_page(busy, monkeypatch):
@@ -166,16 +123,15 @@ def test_songs_can_be_played_before_the_first_map(full):
     full.jobs.update(job_id, state="running", total=24)
     app = open_page("listen")
     assert not app.exception
-    (shown,) = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("song_list")]
-    data = json.loads(shown.json)
+    (data,) = sent(app, "songs/component")
     assert [row["song_id"] for row in data["rows"]] == [song.id for song in full.songs()]
     assert data["notSimilar"] == "No songs to compare with yet."
-    assert "Similar songs follow after the first 12 songs." in said(app)
+    assert any("Similar songs follow after the first 12 songs." in line for line in watched(app))
     full.jobs.update(job_id, done=12, message="finding clusters", seconds_left=0.4)
-    assert "the first map is being computed (finding clusters)" in said(app.run())
-    assert any("almost done" in bar.proto.text for bar in open_page("library").get("progress"))
+    assert any("the first map is being computed (finding clusters)" in line for line in watched(app.run()))
+    assert any("almost done" in line for line in watched(open_page("library")))
     full.jobs.update(job_id, total=23, done=22)
-    assert "Similar songs follow when the job has finished." in said(app.run())
+    assert any("Similar songs follow when the job has finished." in line for line in watched(app.run()))
 
 
 @pytest.mark.long
@@ -359,21 +315,6 @@ def test_outdated_songs_are_analyzed_again_with_notice(full):
     assert full.files.find_outdated() == []
 
 
-HOSTILE = "A$AP *live* [2](http://x) ![](http://y/z.png) :smile: <b>#1</b> $5_a_b"
-
-
-def test_titles_are_shown_verbatim(full):
-    with full.write() as connection:
-        connection.execute(schema.songs.update().values(title=HOSTILE, artist="1. *Nobody* $x$"))
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
-    app.query_params["song"] = str(full.songs()[0].id)
-    app.run()
-    assert not app.exception
-    shown = next(s.value for s in app.header)
-    assert shown.replace("\\", "").replace("\u2060", "") == HOSTILE
-    assert not re.search(r"(?<!\\)[*$\[:<_!]", shown), "every mark of Markdown is escaped"
-
-
 @pytest.fixture
 def two_models(full):
     add_representation(full, RepresentationSettings("histogram"), "plain counts", lambda *_: None)
@@ -387,7 +328,7 @@ def test_sidebar_model_is_used_on_every_page(two_models):
     app.query_params["song"] = str(song.id)
     app.run()
     assert model_choice(app).value == two_models.models.native().id
-    assert len(maps(app)) == 1
+    assert len(sent(app, "listen/page")) == 1
     model_choice(app).select(other.id).run()
     assert not app.exception
     assert app.query_params["model"] == "plain counts"
@@ -406,19 +347,6 @@ def test_link_selects_model(two_models):
     unknown.run()
     assert not unknown.exception
     assert model_choice(unknown).value == two_models.models.native().id
-
-
-def test_two_maps_are_shown_side_by_side(two_models):
-    app = open_page("listen")
-    app.session_state["search_more"] = True
-    app.run()
-    app.selectbox(key="beside").select(two_models.models.find("plain counts").id).run()
-    assert not app.exception
-    assert len(maps(app)) == 2
-    two_models.models.delete(two_models.models.find("plain counts").id)
-    app.run()
-    assert not app.exception
-    assert len(maps(app)) == 1
 
 
 def test_genre_spellings_are_merged_and_undone(full):

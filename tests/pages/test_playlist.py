@@ -10,12 +10,15 @@ from streamlit.testing.v1 import AppTest
 from musicsim.explorer.playlists.reason_weights import is_stable, read_factors
 from musicsim.explorer.playlists.walk import Edge, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.search.matches import song_matches
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.hooks import sections_of
 from musicsim.library.db import schema
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view
-from tests.pages.actions import press
+from musicsim.ui.playlist.request_form import plan_around, plan_from, request_of
+from tests.pages.actions import downloads, press
 from tests.waiting import PATIENCE_S
 
 
@@ -60,7 +63,7 @@ def ids_of(app: AppTest) -> list[int]:
 def row_buttons(monkeypatch):
     """A button for each action of a row: AppTest cannot click into the component that draws the list."""
 
-    def buttons(rows, *, key, on_action, editable=False):
+    def buttons(_library, rows, *, key, on_action, editable=False):
         assert editable
         for index, row in enumerate(rows):
             for kind in ("keep", "drop", "another", "redraw", "why", "insert"):
@@ -76,8 +79,8 @@ def row_buttons(monkeypatch):
 def add_buttons(monkeypatch):
     """A button for every song and album, because AppTest cannot type."""
 
-    def find(label, *, key, search, on_pick, **_):
-        for match in search("noise"):
+    def find(library, label, *, key, kinds, on_pick, **_):
+        for match in song_matches(take_snapshot(library), "noise", kinds=kinds):
             st.button(
                 match.title, key=f"{key} {match.kind} {match.value}", on_click=on_pick, args=(match.kind, match.value)
             )
@@ -215,14 +218,12 @@ def test_page_notes_lack_of_playlists(full):
     assert any("There are no playlists to learn from" in c.value for c in open_page().caption)
 
 
-def test_chosen_song_of_other_page_comes_first(full, requests):
-    song = full.songs()[7]
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S)
-    app.query_params["song"] = str(song.id)
-    app.run()
-    app.switch_page(PAGES["playlist"]).run()
-    press(app, "playlist_draw")
-    assert requests[-1].first == ids_of(app)[0] == song.id
+def test_song_of_another_page_comes_first(full):
+    song, snapshot = full.songs()[7], take_snapshot(full)
+    plan_from(song.id)
+    assert request_of(snapshot).first == song.id
+    plan_around([song.id])
+    assert list(request_of(snapshot).like) == [song.id]
 
 
 def test_recent_songs_weigh_less_unless_switched_off(full, requests):
@@ -556,7 +557,7 @@ def test_missing_file_gives_warning_and_allows_export(full):
     assert any(gone.title in w.value and "no file" in w.value for w in app.warning)
     for kind in ("pls", "xspf", "jspf", "m3u8"):
         select(app, "playlist_format", kind)
-        assert any(b.proto.label == "Download" for b in app.get("download_button"))
+        assert "Download" in downloads(app)
 
 
 def opened(library, ids) -> AppTest:

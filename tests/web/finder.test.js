@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { actOfKey } from "../../musicsim/ui/assets/finder_keys.js";
+import { actOfKey } from "../../musicsim/web/find/keys.js";
 
 const box = (changes = {}) => ({ isOpen: true, text: "piano", nLines: 3, marked: 0, ...changes });
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { FULL, distanceAhead, limited, onScreen, toPlace, toScreen, viewOfAll, zoomed } from "../../musicsim/ui/assets/map_geometry.js";
-import { blurred, inOrderOf, lighten } from "../../musicsim/ui/assets/map_points.js";
+import { FULL, distanceAhead, limited, onScreen, toPlace, toScreen, viewOfAll, zoomed } from "../../musicsim/web/map/geometry.js";
+import { hiddenEntries, nFitting, scaleTexts } from "../../musicsim/web/map/legend.js";
+import { blurred, inOrderOf, lighten } from "../../musicsim/web/map/points.js";
 
 const SIZE = { width: 800, height: 400 };
 const VIEW = { x: 0.3, y: 0.6, zoom: 2.5 };
@@ -73,4 +74,38 @@ test("points of the same songs move, in the order of the old map", () => {
   assert.deepEqual([...colored.codes], [1, 2, 0]);
   assert.equal(inOrderOf(places([7, 8], [0, 0]), places([9, 7, 8], [1, 2, 3]), colours), null);
   assert.equal(inOrderOf(places([6, 7, 8], [0, 0, 0]), places([9, 7, 8], [1, 2, 3]), colours), null);
+});
+
+test("a legend's lines are filled from left to right", () => {
+  assert.equal(nFitting([], 100, 5), 0);
+  assert.equal(nFitting([45, 50, 45, 50], 100, 5), 4);
+  assert.equal(nFitting([45, 50, 45, 51], 100, 5), 3, "the last one begins a third line");
+  assert.equal(nFitting([60, 60, 10, 10], 100, 5), 4, "a line is not filled by an entry that is too wide for it");
+  assert.equal(nFitting([500, 500, 1], 100, 5), 2, "a wide entry has a line of its own");
+});
+
+test("a legend hides entries only if there is no room, and never chosen ones", () => {
+  const look = { room: 100, gap: 0, button: 40, isChosen: () => false };
+  assert.deepEqual(hiddenEntries([50, 50, 50, 50], look), [], "the button needs no room if all fit");
+  assert.deepEqual(hiddenEntries([50, 50, 50, 50, 50], look), [2, 3, 4]);
+  assert.deepEqual(hiddenEntries([50, 50, 50, 50, 50], { ...look, isChosen: (i) => i === 3 }), [1, 2, 4], "it has the place of another one");
+  assert.deepEqual(hiddenEntries([50, 50, 50], { ...look, room: 10 }), [2], "a narrow page");
+});
+
+test("more room never hides more entries", () => {
+  const widths = Array.from({ length: 25 }, (_, i) => 30 + ((i * 37) % 90));
+  let before = Infinity;
+  for (let room = 60; room < 1500; room += 7) {
+    const { length } = hiddenEntries(widths, { room, gap: 2, button: 60, isChosen: () => false });
+    assert.ok(length <= before, `${room}`);
+    before = length;
+  }
+  assert.equal(before, 0);
+});
+
+test("a scale says what it is, in words if there are any", () => {
+  const energy = { low: 70.2, high: 103.8, unit: "dB/s", low_word: "calm", high_word: "lively" };
+  assert.deepEqual(scaleTexts("energy", energy), { name: "energy:", ends: ["calm", "lively"], range: "70 to 104 dB/s" });
+  const year = { low: 1959, high: 2021, unit: "", low_word: "", high_word: "" };
+  assert.deepEqual(scaleTexts("year", year), { name: "year:", ends: ["1959", "2021"], range: "1959 to 2021" });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { follow, move, nextPlayable, recentSongs, remove } from "../../musicsim/ui/assets/queue.js";
+import { follow, move, nextPlayable, recentSongs, remove } from "../../musicsim/web/player/queue.js";
 
 const track = (uid, song = uid) => ({ uid, song_id: song });
 const queue = (uids, index) => ({ tracks: uids.map((uid) => track(uid)), index });

@@ -5,6 +5,7 @@ from functools import partial
 
 import streamlit as st
 
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.queue import MAX_EXAMPLES
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.albums.catalogue import Album, songs_of
@@ -16,10 +17,8 @@ from musicsim.library import Song
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import off_if, plain, show_errors
-from musicsim.ui.components.listening import follow, play_songs
-from musicsim.ui.components.song_list import Action, row_of, show_cover, song_list
-from musicsim.ui.listen.seed import start_song
-from musicsim.ui.playlist.draft import PlaylistDraft
+from musicsim.ui.components.play_button import play_button
+from musicsim.ui.components.song_list import row_of, show_cover, song_list
 from musicsim.ui.playlist.request_form import open_draft
 from musicsim.wording import clock, count
 
@@ -53,16 +52,18 @@ def show_album(snapshot: Snapshot, album: Album) -> None:
 
 def _show_actions(snapshot: Snapshot, album: Album, songs: list[Song]) -> None:
     ids = snapshot.present_ids([song.id for song in songs])[:MAX_EXAMPLES]
-    off = off_if(not ids, "These songs have not been compared yet.")
+    nothing = "" if ids else "These songs have not been compared yet."
     with st.container(horizontal=True):
-        st.button(
-            "Play", icon=":material/play_arrow:", type="primary", on_click=play_songs, args=(snapshot.library, songs),
-            key="album_play",
+        play_button(
+            "Play", key="album_play", library=snapshot.library, song_ids=[song.id for song in songs], is_primary=True
+        )
+        play_button(
+            "More like this album", key="album_more", library=snapshot.library, song_ids=ids, act="similar",
+            disabled_because=nothing,
         )  # fmt: skip
-        if st.button("More like this album", icon=":material/graph_3:", key="album_more", **off):
-            start_song(snapshot, ids[0], others=ids[1:])
-            st.switch_page(PAGES["listen"])
-        if st.button("Playlist of similar albums", icon=":material/queue_music:", key="album_walk", **off):
+        if st.button(
+            "Playlist of similar albums", icon=":material/queue_music:", key="album_walk", **off_if(nothing, nothing)
+        ):
             open_draft(snapshot, _draft(snapshot, album))
             st.switch_page(PAGES["playlist"])
 
@@ -84,11 +85,8 @@ def _show_songs(snapshot: Snapshot, songs: list[Song]) -> None:
 
 def _show_work(snapshot: Snapshot, songs: list[Song], work: Work, first: int) -> None:
     rows = [replace(row_of(song), title=name_movement(work, song)) for song in work.songs]
-
-    def act(action: Action) -> None:
-        follow(replace(action, index=first + action.index), snapshot, songs)  # play continues after the work
-
-    song_list(rows, key=f"album_songs_{first}", on_action=act, first=first)
+    plays = [song.id for song in songs]  # playing continues after the work
+    song_list(snapshot.library, rows, key=f"album_songs_{first}", first=first, plays=plays)
 
 
 def _show_similar(snapshot: Snapshot, album: Album) -> None:

@@ -19,7 +19,6 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.base.visitors import opinions
-from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.wording import clock, count
@@ -180,19 +179,13 @@ def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *,
     songs = list(drawn.songs)
 
     def act(action: Action) -> None:
-        if not snapshot.songs_by_id([songs[action.index].id]):
-            st.toast("This song was removed from the library.", icon=":material/warning:")
-            return
-        follow(action, snapshot, songs)
         if action.kind == "why":
             DIALOG.set((_STEP, (number, action.index)))
-        elif action.kind == "similar":
-            st.toast("Listen now starts from this song.", icon=":material/check_circle:")
 
     # no transition leads to the first song
     reasons = [None, *(edge.reason if edge is not None else None for edge in drawn.edges[1:])]
     rows = [row_of(song, link=reason if is_answered else None) for song, reason in zip(songs, reasons, strict=True)]
-    song_list(rows, key=f"blind_list_{number}", on_action=act)
+    song_list(snapshot.library, rows, key=f"blind_list_{number}", on_action=act)
     st.caption(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}")
     if is_answered and drawn.notes:
         st.caption(plain("; ".join(drawn.notes).capitalize() + "."))

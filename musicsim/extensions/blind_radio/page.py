@@ -7,6 +7,7 @@ import streamlit as st
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.blind_radio.results import describe, export_csv, results_of
 from musicsim.extensions.blind_radio.store import RadioStore, Trial
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import plain, toast_errors
 
 
@@ -35,10 +36,7 @@ def _show(store: RadioStore, trial: Trial) -> None:
                 "Show the names", icon=":material/visibility:", key="radio_reveal",
                 on_click=partial(store.end, trial, reveal=True), help="This also ends the trial.",
             )  # fmt: skip
-        st.download_button(
-            "Save as CSV", partial(export_csv, store.library), "blind radio.csv", "text/csv",
-            icon=":material/download:", key="radio_export", on_click="ignore",
-        )  # fmt: skip
+        download("Save as CSV", partial(export_csv, store.library), "blind radio.csv", "text/csv", key="radio_export")
 
 
 def _offer(store: RadioStore) -> None:

@@ -11,7 +11,7 @@ from musicsim.library import Library
 from musicsim.library.db import Tables, schema
 
 SITTING_S = 3600.0  # a longer time without a play or a skip ends a sitting
-_PLAYED_S = 30.0  # as in player_engine.js: a song counts as played after this time, or half of the song
+_PLAYED_S = 30.0  # as in web/player/engine.js: a song counts as played after this time, or half of the song
 _OF_SKIP = 0.5  # maximum outcome of a skip, so that a skip is always worse than a play
 
 # Two models that take turns. A coin decided which of them is A, and the listener learns it only at the end.

@@ -15,7 +15,7 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.base.visitors import opinions
-from musicsim.ui.components.listening import play_tracks
+from musicsim.ui.components.play_button import play_button
 from musicsim.ui.playlist.request_form import request_of
 from musicsim.wording import capitalize
 
@@ -85,11 +85,8 @@ def _show_songs(library: Library, asked: _Asked) -> None:
     ]
     with st.container(horizontal=True):
         for place, song in enumerate(asked.question.songs):
-            st.button(
-                f"Song {place + 1}" if asked.chosen is None else plain(song.label),
-                icon=":material/play_arrow:", key=f"blind_reason_song_{place}", on_click=play_tracks,
-                args=(library, tracks, place),
-            )  # fmt: skip
+            label = f"Song {place + 1}" if asked.chosen is None else song.label
+            play_button(label, key=f"blind_reason_song_{place}", library=library, tracks=tracks, start=place)
 
 
 def _show_reasons(asked: _Asked) -> None:

@@ -11,7 +11,7 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import interval, plain
 from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.jobs_view import start_job, watch_until_end
+from musicsim.ui.components.jobs_view import job_panel, start_job
 
 _CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of lists to evaluate, one of LISTS")
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
@@ -54,7 +54,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         on_click=start_job, args=(library, "continue"), kwargs={"lists": kind},
     )  # fmt: skip
     if runs and runs[0].state != "done":
-        watch_until_end(library, runs[0])
+        job_panel(library, runs[0])
 
 
 def _show(result: Continued) -> None:

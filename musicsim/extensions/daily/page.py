@@ -4,22 +4,19 @@ from datetime import datetime
 
 import streamlit as st
 
-from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.daily.jobs import start_mixes
 from musicsim.extensions.daily.making import undo_daily_mixes
 from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, change_settings, read_settings
 from musicsim.extensions.daily.publishing import playlist_servers
 from musicsim.extensions.daily.rendering import summarize
-from musicsim.extensions.daily.store import DailyState, Mix, Run, read_state
+from musicsim.extensions.daily.store import Mix, Run, read_state
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.text import off_if, plain, toast_errors
 from musicsim.ui.components.jobs_view import BUSY, watch_job
-from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.play_button import play_button
 from musicsim.wording import clock, count
-
-_CHECK_S = 2.0
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -43,25 +40,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             ),
         )  # fmt: skip
     watch_job(library, kinds=("daily", "pickup"), revision=snapshot.revision)
-    if settings.automatic and not busy:
-        _notice_changes(snapshot, state)
     if state.current is None:
         st.caption("There are no daily mixes yet.")
     else:
         _show_run(snapshot, state.current)
     with st.expander("Settings", icon=":material/settings:"):
         _show_settings(snapshot, settings)
-
-
-def _notice_changes(snapshot: Snapshot, state: DailyState) -> None:
-    """Rerun the page when the automatic work starts a job, or has made mixes."""
-
-    @st.fragment(run_every=_CHECK_S)
-    def notice() -> None:
-        if jobs.current(snapshot.library) is not None or read_state(snapshot.library) != state:
-            st.rerun()
-
-    notice()
 
 
 def _make(snapshot: Snapshot) -> None:
@@ -97,9 +81,9 @@ def _show_mix(snapshot: Snapshot, run: Run, number: int, mix: Mix) -> None:
             f"**{plain(mix.name)}** · {count(len(present), 'song')} · {clock(mix.duration_s)}  \n{plain(mix.why)}"
         )
         with st.container(horizontal=True, gap="small"):
-            st.button(
-                "Play", icon=":material/play_arrow:", key=f"daily_play_{number}", on_click=play_songs,
-                args=(snapshot.library, present), **off_if(not present, "The songs are no longer in the library."),
+            play_button(
+                "Play", key=f"daily_play_{number}", library=snapshot.library, song_ids=[song.id for song in present],
+                disabled_because="" if present else "The songs are no longer in the library.",
             )  # fmt: skip
             st.button(
                 "Save a copy", icon=":material/save:", key=f"daily_copy_{number}", on_click=_copy,

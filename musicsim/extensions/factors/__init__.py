@@ -11,5 +11,5 @@ EXTENSION = Extension(
             "Search and playlists",
         )
     },
-    hooks={"http_router": "routes:router", "below_why": "page:draw"},
+    hooks={"http_router": "routes:router", "below_why": "why:describe_factors"},
 )

@@ -19,6 +19,7 @@ from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.scripts import component
 from musicsim.ui.base.text import off_if, plain, show_errors
@@ -148,7 +149,9 @@ def _draw_links(library: Library, test: store.KeptTest, results: Results) -> Non
             )
         listeners = [one.listener for one in results.progress]
         links = [{"name": clean(one.name), "url": _link(library, one)} for one in listeners]
-        component("links", "listening_tests")(key="listening_links", data={"links": links}, height="content")
+        component("extensions/listening_tests/assets/links.js")(
+            key="listening_links", data={"links": links}, height="content"
+        )
         st.button(
             "Add a listener", icon=":material/person_add:", key="listening_more", on_click=_invite,
             args=(library, test.id, 1),
@@ -219,10 +222,7 @@ def _draw_files(library: Library, test: store.KeptTest) -> None:
             ("The test (JSON)", "test.json", lambda: json.dumps(json.loads(test.document), indent=1)),
         ):
             mime = "text/csv" if ending == "csv" else "application/json"
-            st.download_button(
-                label, content, f"{name}.{ending}", mime, key=f"listening_{ending}", icon=":material/download:",
-                on_click="ignore",
-            )  # fmt: skip
+            download(label, content, f"{name}.{ending}", mime, key=f"listening_{ending}")
         with st.popover("Import answers", icon=":material/upload:"):
             st.caption("Files that a public demonstration saved with --keep-answers.")
             files = st.file_uploader("Answers", ["json"], accept_multiple_files=True, key="listening_answers")

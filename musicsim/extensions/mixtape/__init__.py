@@ -3,5 +3,8 @@
 from musicsim.hooks import Extension
 
 EXTENSION = Extension(
-    name="mixtape", command_options={"playlist": "cli:add_mix_option"}, hooks={"below_playlist": "page:draw"}
+    name="mixtape",
+    command_options={"playlist": "cli:add_mix_option"},
+    hooks={"below_playlist": "page:draw"},
+    routes="mixes:mix_routes",
 )

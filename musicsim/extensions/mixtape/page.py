@@ -1,9 +1,6 @@
 """The mix on the Playlist page: the playlist as one audio file."""
 
-import tempfile
-import uuid
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +12,15 @@ from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.mixtape.cue import write_cue
 from musicsim.extensions.mixtape.encoding import MIX_ENDINGS
+from musicsim.extensions.mixtape.mixes import new_path, track_of
 from musicsim.extensions.mixtape.mixtape import Mix, render_mix
 from musicsim.extensions.mixtape.request import BEATS, MixRequest
 from musicsim.library import Library, Song
 from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import off_if, plain, show_errors
-from musicsim.ui.base.uploads import Upload
-from musicsim.ui.components.listening import play_upload
+from musicsim.ui.components.play_button import play_button
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, change
 from musicsim.ui.playlist.export import file_name
 from musicsim.wording import clock, count
@@ -37,20 +35,9 @@ _REORDER: Key[bool] = Key("playlist_mix_reorder", lambda: False, "True if the so
 _ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "format of the mix")
 _MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the last mix")
 
-_MAX_MIXES = 8  # maximum number of files that are kept for all sessions together
-
-
-@st.cache_resource(show_spinner=False)
-def _mixes() -> tempfile.TemporaryDirectory[str]:
-    """Return the folder for mixes, which is deleted when the program ends."""
-    return tempfile.TemporaryDirectory(prefix="musicsim-mixes-")
-
 
 def _start(library: Library, songs: Sequence[Song]) -> None:
-    folder = Path(_mixes().name)
-    for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -_MAX_MIXES + 1]:
-        old.unlink(missing_ok=True)
-    target = folder / f"{uuid.uuid4().hex}{_ENDING.get()}"
+    target = new_path(_ENDING.get())
     request = MixRequest(
         seconds=float(_SECONDS.get()), whole=_WHOLE.get(), crossfade_s=min(float(_FADE.get()), _SECONDS.get() / 2),
         beats=_BEATS.get(), reorder=_REORDER.get(),
@@ -80,7 +67,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
         with show_errors(OSError, ValueError):
             mix = value_of(task)
             if mix is not None:
-                _show_mix(mix)
+                _show_mix(snapshot.library, mix)
 
 
 def _draw_options() -> None:
@@ -102,20 +89,17 @@ def _draw_options() -> None:
             st.toggle(_OPTIONS[name].label, help=_OPTIONS[name].help, **key.widget())
 
 
-def _show_mix(mix: Mix) -> None:
+def _show_mix(library: Library, mix: Mix) -> None:
     if not mix.path.exists():  # deleted to make room for other mixes
         st.caption("The last mix was deleted. You can make it again.")
         return
+    track = track_of(mix.path, file_name(mix.path.suffix), mix.duration_s)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.button("Play the mix", icon=":material/play_arrow:", key="playlist_mix_play", on_click=_play, args=(mix,))
-        st.download_button(
-            "Download the mix", mix.path.read_bytes, file_name(mix.path.suffix), media_type(mix.path),
-            key="playlist_mix_download", icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
-        st.download_button(
-            "Download the cue sheet", write_cue(mix, file_name(mix.path.suffix), NAME.get()), file_name(".cue"),
-            "application/x-cue", key="playlist_mix_cue", icon=":material/list:", on_click="ignore",
-        )  # fmt: skip
+        play_button("Play the mix", key="playlist_mix_play", library=library, tracks=[track])
+        name = file_name(mix.path.suffix)
+        download("Download the mix", mix.path.read_bytes, name, media_type(mix.path), key="playlist_mix_download")
+        cue = write_cue(mix, name, NAME.get())
+        download("Download the cue sheet", lambda: cue, file_name(".cue"), "application/x-cue", key="playlist_mix_cue")
         ids = [song.id for song in mix.songs]
         draft = PLAYLIST.get()
         if draft is not None and ids != [i for i in draft.song_ids if i in ids]:
@@ -131,9 +115,3 @@ def _show_mix(mix: Mix) -> None:
         for start_s, song, fade in zip(mix.starts, mix.songs, (None, *mix.fades), strict=True)
     ]
     st.table(pd.DataFrame(rows), hide_index=True, border="horizontal")
-
-
-def _play(mix: Mix) -> None:
-    with suppress(FileNotFoundError):  # the page then says that the mix was deleted
-        sound = Upload(file_name(mix.path.suffix), mix.path.read_bytes(), digest=mix.path.stem)
-        play_upload(sound, mix.duration_s)

@@ -15,7 +15,7 @@ from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.jobs_view import start_job, watch_until_end
+from musicsim.ui.components.jobs_view import job_panel, start_job
 from musicsim.wording import capitalize, clean
 
 _MAX_LISTED = 3  # maximum number of claims in the list above the tables
@@ -65,7 +65,7 @@ def _short_run(library: Library, name: str) -> None:
     )  # fmt: skip
     job = jobs.current(library)
     if job is not None and job.kind == "experiment":
-        watch_until_end(library, job)
+        job_panel(library, job)
 
 
 def _show_table(table: paper_tables.PaperTable) -> None:

@@ -6,6 +6,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.pooling.measuring import contribute, list_comparable
 from musicsim.library.stores.models import BUILT_IN
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.research.quality_view import choose_kind
@@ -50,7 +51,4 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     if text is not None:
         st.caption(f"These are all {len(text):,} bytes of the file:")
         st.code(text, language="json", height=400)
-        st.download_button(
-            "Download", text, "contribution.json", "application/json", key="contribute_download",
-            icon=":material/download:", on_click="ignore",
-        )  # fmt: skip
+        download("Download", lambda: text, "contribution.json", "application/json", key="contribute_download")

@@ -16,7 +16,6 @@ from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe
 from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components import song_finder
-from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import row_of, song_list
 from musicsim.wording import clock, count
 
@@ -117,8 +116,10 @@ def _show_value(snapshot: Snapshot, line: Line) -> Line:
         key: Key[list[str]] = Key(
             f"rules_names_{line.id}_{line.field}", lambda: list(line.names), "names of a condition"
         )
-        names = CHOICES.get(line.field) or choices_of(snapshot).names.get(_NAMES[line.field], [])
-        return replace(line, names=tuple(song_finder.find_names("Value", names, key=key, help="", placeholder="Any")))
+        field = "" if line.field in CHOICES else _NAMES[line.field]
+        names = CHOICES.get(line.field) or choices_of(snapshot).names.get(field, [])
+        chosen = song_finder.find_names("Value", names, key=key, help="", placeholder="Any", field=field)
+        return replace(line, names=tuple(chosen))
     placeholder = "100 to 130" if line.comparison == "between" else _PLACEHOLDERS[kind]
     with st.container(horizontal=True):
         text = st.text_input(
@@ -167,10 +168,7 @@ def _show_songs(snapshot: Snapshot, name: str, rule: Rule) -> None:
     show_buttons(snapshot, name, rule, found)
     songs = snapshot.songs_at(found.rows[:_N_SHOWN])
     if songs:
-        song_list(
-            [row_of(song) for song in songs], key="rules_songs_found",
-            on_action=lambda action: follow(action, snapshot, songs),
-        )  # fmt: skip
+        song_list(snapshot.library, [row_of(song) for song in songs], key="rules_songs_found")
     if len(found.rows) > len(songs):
         st.caption(f"The first {len(songs)} of {count(len(found.rows), 'song')}.")
 

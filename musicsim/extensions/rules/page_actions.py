@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.rules.files import ENDINGS, render_rule
 from musicsim.extensions.rules.finding import Found
@@ -13,9 +14,10 @@ from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library.media.playlist_files import MIME
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import Key
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import off_if, plain, show_errors, toast_errors
-from musicsim.ui.components.listening import play_songs
-from musicsim.ui.playlist.draft import NAME, PlaylistDraft
+from musicsim.ui.components.play_button import play_button
+from musicsim.ui.playlist.draft import NAME
 from musicsim.ui.playlist.export import file_name
 from musicsim.ui.playlist.request_form import open_draft
 
@@ -76,16 +78,18 @@ def _undo_delete(store: RuleStore, deleted: SavedRule) -> None:
 
 def show_buttons(snapshot: Snapshot, name: str, rule: Rule, found: Found) -> None:
     """Show the actions on a rule and its songs."""
-    off = off_if(not len(found.rows), "No song meets the conditions.")
+    nothing = "" if len(found.rows) else "No song meets the conditions."
     with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Play", icon=":material/play_arrow:", key="rules_play", type="primary", **off,
-            on_click=lambda: play_songs(snapshot.library, snapshot.songs_at(found.rows)),
+        play_button(
+            "Play", key="rules_play", library=snapshot.library, song_ids=snapshot.row_ids[found.rows].tolist(),
+            is_primary=True, disabled_because=nothing,
         )  # fmt: skip
         _save_popover(snapshot, name, rule)
         _export_popover(snapshot, name, rule)
         # not a callback, because a fragment cannot switch to another part of the page there
-        if st.button("Open as a playlist", icon=":material/queue_music:", key="rules_playlist", **off):
+        if st.button(
+            "Open as a playlist", icon=":material/queue_music:", key="rules_playlist", **off_if(nothing, nothing)
+        ):
             open_draft(snapshot, PlaylistDraft(tuple(snapshot.row_ids[found.rows].tolist())))
             NAME.set(name)
             st.switch_page(PAGES["playlist"])
@@ -118,7 +122,7 @@ def _export_popover(snapshot: Snapshot, name: str, rule: Rule) -> None:
         ending = _ENDING.get()
         with show_errors(ValueError):
             content, _ = render_rule(snapshot, name or "rule", rule, ending)
-            st.download_button(
-                "Download", content, file_name(f".{ending}", name or "rule"), MIME.get(ending, "application/json"),
-                key="rules_download", icon=":material/download:", type="primary", on_click="ignore",
+            download(
+                "Download", lambda: content, file_name(f".{ending}", name or "rule"),
+                MIME.get(ending, "application/json"), key="rules_download", type="primary",
             )  # fmt: skip

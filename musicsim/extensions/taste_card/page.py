@@ -9,6 +9,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.taste_card.picture import draw_picture
 from musicsim.extensions.taste_card.taste import Taste, estimate_taste, rate_questions
 from musicsim.library.stores.judgments import Judgment
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.compare import session
 
@@ -29,10 +30,7 @@ def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None
             st.image(picture, output_format="PNG")
             st.markdown("\n".join(f"- {plain(line)}" for line in taste.describe()))
             st.caption("A band contains your true share in 95 of 100 cases if you judge by these parts.")
-            st.download_button(
-                "Download the picture", picture, "my taste.png", "image/png", key="taste_card_download",
-                icon=":material/download:", on_click="ignore",
-            )  # fmt: skip
+            download("Download the picture", lambda: picture, "my taste.png", "image/png", key="taste_card_download")
         is_narrowing = st.toggle(
             "Ask me what would narrow this", session.CRITERION.get() is rate_questions, key="taste_card_narrow",
             help="The next questions narrow the widest band. Random and repeated questions still occur.",

@@ -17,7 +17,7 @@ from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.components.listening import follow, play_songs, play_tracks
+from musicsim.ui.components.play_button import play_button
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import row_of, song_list
 
@@ -94,10 +94,7 @@ def _ask(two: TwoEars) -> None:
     ]
     with st.container(horizontal=True):
         for at, label in enumerate(labels):
-            st.button(
-                label, icon=":material/play_arrow:", key=f"ears_song_{at}", on_click=play_tracks,
-                args=(library, tracks, at),
-            )  # fmt: skip
+            play_button(label, key=f"ears_song_{at}", library=library, tracks=tracks, start=at)
     with st.container(horizontal=True):
         for label, shortcut, choice in _CHOICES:
             st.button(label, key=f"ears_answer_{choice}", shortcut=shortcut, on_click=_answer, args=(two, choice))
@@ -136,10 +133,10 @@ def _make_list(two: TwoEars) -> None:
         return
     songs = list(both.songs)
     rows = [row_of(song, why=reason) for song, reason in zip(songs, ["", *both.reasons], strict=True)]
-    song_list(rows, key="ears_songs", on_action=lambda action: follow(action, snapshot, songs))
+    song_list(two.library, rows, key="ears_songs")
     st.caption(plain(both.describe(two.people)))
     with st.container(horizontal=True):
-        st.button("Play", icon=":material/play_arrow:", key="ears_play", on_click=play_songs, args=(two.library, songs))
+        play_button("Play", key="ears_play", library=two.library, song_ids=[song.id for song in songs])
         st.button("Save", icon=":material/save:", key="ears_save", on_click=_save, args=(two, both))
 
 

@@ -2,9 +2,10 @@
 // sound, so the page's player is only paused and keeps its queue. Answers are sent to Python as one trigger, "action",
 // with their turn.
 
-import { fetchStyle, mount, pagePlayer, resolve } from "./component.js";
-import { element, icon } from "./elements.js";
-import { hasOwnSpace, isTyping } from "./keys.js";
+import { resolve } from "../../web/addresses.js";
+import { fetchStyle, mount, pagePlayer } from "../../web/component.js";
+import { element, icon } from "../../web/elements.js";
+import { hasOwnSpace, isTyping } from "../../web/keys.js";
 
 const STYLE = await fetchStyle("compare.css", import.meta.url);
 const LOOK_MS = 250; // interval for showing the state of the sound

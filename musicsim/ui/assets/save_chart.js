@@ -1,8 +1,8 @@
 // Buttons that save a chart, which plotly draws in several layers of SVG.
 
-import { applyStyle, fetchStyle } from "./component.js";
-import { button, element } from "./elements.js";
-import { figureOf, keepLengths, saveFigure } from "./save_figure.js";
+import { applyStyle, fetchStyle } from "../../web/component.js";
+import { button, element } from "../../web/elements.js";
+import { figureOf, keepLengths, saveFigure } from "../../web/map/figure.js";
 
 const STYLE = await fetchStyle("save_chart.css", import.meta.url);
 

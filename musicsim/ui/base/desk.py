@@ -7,22 +7,31 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import Any
+from urllib.parse import urlencode
+from weakref import WeakValueDictionary
 
 import streamlit as st
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Route
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.disk.arrays import release_pages
-from musicsim.progress import Canceled, Progress
+from musicsim.progress import Canceled, Part, Progress, View
+from musicsim.public import visitor_may
 from musicsim.rounds import Rounds
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
+from musicsim.ui.base.watching import watch
 
 AT_ONCE_S = 0.5
 """Pages wait this long for a result before they show progress, to avoid flicker."""
 MAX_WAITING = 250
 """Maximum number of waiting tasks at a desk; more than the pages that visitors can have open."""
 _MAX_DONE, _MAX_UNREAD = 60, 250  # results that are kept; the second limit is for those that a session has not seen yet
+_EVERY_S = 0.5  # interval at which a page asks for the progress of its tasks
+_MAX_TASKS = 100
 _SESSION: Key[str] = Key("desk_session", lambda: secrets.token_hex(8), "name of the session at the desks")
 
 
@@ -41,6 +50,8 @@ class Task:
         self.future: Future[Any] = Future()
         self.session = session
         self.wanted_by: set[str] = set()  # sessions that have not seen the result yet
+        self.token = secrets.token_urlsafe(16)
+        _by_token[self.token] = self
         self._work: Callable[[Progress], Any] | None = work
         self._canceled = threading.Event()
 
@@ -71,6 +82,9 @@ class Task:
     def wait(self, seconds: float | None) -> bool:
         """Wait at most `seconds` (None: no limit), and return True if the task is done."""
         return bool(wait([self.future], seconds).done)
+
+
+_by_token: WeakValueDictionary[str, Task] = WeakValueDictionary()
 
 
 class Desk:
@@ -197,21 +211,33 @@ def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
     `n_shown` is the number of tasks that were done when the page read their results; others may have ended since then.
     Omit it if the page reads the results after this call.
     """
-    n_done = count_done(tasks)
-    if n_shown is not None and n_shown != n_done:
+    view = _view(tasks)
+    if n_shown is not None and view.state != str(n_shown):
         st.rerun()
-    if n_done == len(tasks):
-        return
+    if view.parts:
+        address = "tasks?" + urlencode([("task", task.token) for task in tasks])
+        watch(view, address, key="at_work", every_s=_EVERY_S)
 
-    @st.fragment(run_every=0.5)
-    def bar() -> None:
-        running = [task for task in tasks if not task.future.done()]
-        if len(tasks) - len(running) != n_done:
-            st.rerun()
-        status = running[0].status
-        share = status["done"] / status["total"] if status["total"] else 0.0
-        step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
-        with st.container(key="at_work"):
-            st.progress(min(1.0, share), text=f"{status['message'].capitalize()}…{step}")
 
-    bar()
+def _view(tasks: Sequence[Task | None]) -> View:
+    """Return how far tasks are; a task that is forgotten is done."""
+    running = [task for task in tasks if task is not None and not task.future.done()]
+    n_done = len(tasks) - len(running)
+    if not running:
+        return View(str(n_done))
+    status = running[0].status
+    share = status["done"] / status["total"] if status["total"] else 0.0
+    step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
+    return View(str(n_done), (Part(f"{status['message'].capitalize()}…{step}", min(1.0, share)),))
+
+
+@visitor_may
+async def _tasks(request: Request) -> JSONResponse:
+    tokens = request.query_params.getlist("task")[:_MAX_TASKS]
+    view = _view([_by_token.get(token) for token in tokens])
+    return JSONResponse(view.render(), headers={"Cache-Control": "no-store"})
+
+
+def task_routes(prefix: str = "") -> list[BaseRoute]:
+    """Return the route of the tasks, for :func:`wait_for`; only the pages know the random tokens of their tasks."""
+    return [Route(f"{prefix}/tasks", _tasks)]

@@ -2,13 +2,12 @@
 
 from functools import cache
 from hashlib import sha256
-from pathlib import Path
+from importlib.resources import files
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from streamlit import file_util
 
 from musicsim.api.responses import is_known
 from musicsim.public import visitor_may
@@ -18,7 +17,8 @@ from musicsim.ui.base.frame import ICON, PAGES, asset
 @cache
 def _page() -> tuple[str, str]:
     """Return the page and its ETag; parts that this version of Streamlit does not contain are not replaced."""
-    html = Path(file_util.get_static_dir(), "index.html").read_text(encoding="utf-8")
+    # Streamlit has no option for this: https://github.com/streamlit/streamlit/issues/9058
+    html = (files("streamlit") / "static" / "index.html").read_text(encoding="utf-8")
     icon = f"data:image/svg+xml,{quote(ICON)}"
     html = html.replace("<title>Streamlit</title>", f"<title>musicsim</title><style>{asset('first_paint.css')}</style>")
     html = html.replace('href="./favicon.png"', f'href="{icon}"')

@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-import numpy as np
 import streamlit as st
 
-from musicsim._arrays import Int64Array
 from musicsim.explorer.libraries import library_folders
 
 T = TypeVar("T")
@@ -48,13 +46,6 @@ class Key(Generic[T]):
 
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pages use", per_library=True)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the open library")
-CHOSEN: Key[int | None] = Key("chosen", lambda: None, "id of the chosen song", per_library=True)
-COLOR_BY: Key[str] = Key("colour_by", str, "property that colors the map; if empty, the best one", is_kept=True)
-SECOND_MODEL: Key[str | None] = Key("beside", lambda: None, "id of the second map's model", is_kept=True)
-MARKED: Key[Int64Array] = Key(
-    "found", lambda: np.empty(0, dtype=np.int64), "ids of all songs that a search or a lasso marked", per_library=True
-)
-QUEUE_LIBRARY: Key[str] = Key("queue_library", str, "name of the library whose songs are in the player's queue")
 DIALOG: Key[tuple[str, Any] | None] = Key("dialog", lambda: None, "open dialog and its subject", per_library=True)
 NOT_HERE: Key[list[str]] = Key("not_here", list, "parts of the address that were not found")
 SECTIONS: dict[str, Key[str]] = {

@@ -1,17 +1,16 @@
 """Middleware that keeps references to messages valid: the server sends them for messages that the browser stores."""
 
-from starlette.types import Message, Receive, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from musicsim.ui.base.page_messages import is_end_of_run, rerun_of
-from musicsim.ui.base.page_socket import PageSocket
 
 STORED_RUNS = 30
 """Number of runs after which the browser deletes a message that was not used again."""
 _OFFERED_RUNS = 20  # the rest is a reserve for runs that end between a request and its own run
 
 
-class MessageCache(PageSocket):
+class MessageCache:
     """ASGI middleware that lets a request name only those stored messages that the browser will still have.
 
     With each request, the browser names the large messages that it stores, and the server sends references to them.
@@ -20,8 +19,20 @@ class MessageCache(PageSocket):
     counts them, and removes from a request the names of messages that are close to deletion.
     """
 
-    def follow(self, receive: Receive, _: Send) -> "_SentMessages":
-        return _SentMessages(receive)
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            return await self._app(scope, receive, send)
+        sent_messages = _SentMessages(receive)
+
+        async def note_and_send(message: Message) -> None:
+            if message.get("bytes"):
+                sent_messages.note(ForwardMsg.FromString(message["bytes"]))
+            await send(message)
+
+        await self._app(scope, sent_messages.receive, note_and_send)
 
 
 class _SentMessages:
@@ -43,9 +54,6 @@ class _SentMessages:
         elif is_end_of_run(message):
             self._n_ended += 1
             self._last_sent = {name: n for name, n in self._last_sent.items() if self._n_ended - n <= _OFFERED_RUNS}
-
-    def close(self) -> None:
-        """Do nothing: the names are discarded with this object."""
 
     def _remove_old_names(self, data: bytes) -> bytes:
         request = rerun_of(data)

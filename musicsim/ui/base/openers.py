@@ -1,4 +1,4 @@
-"""A session's library, model and song, as shown in its URL, and the objects that all sessions share."""
+"""A session's library and model, as shown in its URL, and the objects that all sessions share."""
 
 import gc
 import threading
@@ -21,7 +21,7 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
-from musicsim.ui.base.keys import CHOSEN, LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state
+from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state
 
 BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
     Library: lambda library: (library.place, library.revision),
@@ -122,11 +122,9 @@ def take_address(page: str) -> None:
         current["model"] = record.name
     if LIBRARY.get() != library_folders()[0].name:
         current["library"] = LIBRARY.get()
-    if CHOSEN.get() is not None:
-        current["song"] = str(CHOSEN.get())
     if page in SECTIONS and SECTIONS[page].get():
         current["section"] = SECTIONS[page].get()
-    for name in ("library", "model", "song", "section"):
+    for name in ("library", "model", "section"):  # the client of the tab writes the song
         if name not in current:
             st.query_params.pop(name, None)
         elif query.get(name) != current[name]:
@@ -135,7 +133,7 @@ def take_address(page: str) -> None:
 
 
 def _follow(query: dict[str, str]) -> None:
-    """Open the library, model and song that a URL's query names; list those not found in :data:`NOT_HERE`."""
+    """Open the library and model that a URL's query names; list those not found in :data:`NOT_HERE`."""
     names = [folder.name for folder in library_folders()]
     missing = []
     name = query.get("library", names[0])
@@ -145,14 +143,8 @@ def _follow(query: dict[str, str]) -> None:
         LIBRARY.set(name)
         forget_library_state()
     models = {record.name: record.id for record in active_library().models.all()}
-    model, song = query.get("model"), query.get("song")
+    model = query.get("model")
     if model is not None and model not in models:
         missing.append(f"the model “{model}”")
     MODEL.set(models.get(model) if model is not None else None)
-    song_id = int(song) if song is not None and song.isascii() and song.isdigit() else None
-    if song_id is not None and not active_library().songs([song_id]):
-        song_id = None
-    if song is not None and song_id is None:
-        missing.append(f"song {song}")
-    CHOSEN.set(song_id)
     NOT_HERE.set(missing)

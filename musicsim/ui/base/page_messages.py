@@ -1,6 +1,5 @@
 """Messages between Streamlit and its pages, filtered for visitors."""
 
-from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,11 +15,10 @@ _SENT_BY_PAGES = {
     "rerun_script", "stop_script", "app_heartbeat", "file_urls_request", "deferred_file", "dataframe_chunk",
 }  # fmt: skip
 _TRIGGERS = {"trigger_value", "string_trigger_value", "chat_input_value", "json_trigger_value"}
-MAX_RUN_BYTES = 1 << 16
+_MAX_RUN_BYTES = 1 << 16
 """Maximum size in bytes of a message about a run; larger messages are page elements."""
 _SCRIPT = "app.py"
 _N_FIRST_PROTOCOLS = 2  # the name of the protocol and a token; the browser can only send them as subprotocols
-_EVENT_START, _EVENT_END = "$$STREAMLIT_INTERNAL_KEY_", "__events"
 
 
 def is_of_a_page(message: bytes) -> bool:
@@ -72,46 +70,6 @@ class PageRerun:
         """True if a trigger is set."""
         return bool(self.clicks)
 
-    @property
-    def page(self) -> str:
-        """The page that is to run; empty in the first request, which names the page by its address."""
-        return str(self.message.rerun_script.page_script_hash)
-
-    @property
-    def fragment(self) -> str:
-        """The part of the page that is to run; empty for all of it."""
-        return str(self.message.rerun_script.fragment_id)
-
-    @property
-    def is_of_fragment(self) -> bool:
-        """True if only a fragment of the page is to run."""
-        return bool(self.fragment)
-
-    def find_changes(self, before: Mapping[str, WidgetState]) -> set[str]:
-        """Return the widgets that were clicked or changed since the values `before`."""
-        changed = {name for name, state in self.states.items() if _is_changed(state, before.get(name))}
-        return {_widget_of_event(name) for name in changed | self.clicks.keys()}
-
-    def widen(self, page: str) -> "PageRerun":
-        """Return a request for all of `page`."""
-        whole = BackMsg()
-        whole.CopyFrom(self.message)
-        whole.rerun_script.page_script_hash = page
-        whole.rerun_script.ClearField("fragment_id")
-        return PageRerun(whole, whole.ByteSize())
-
-    def move(self, page: str, before: Mapping[str, WidgetState], widgets: Set[str]) -> "PageRerun":
-        """Return a request for all of `page` if a click, a change or a fragment of another page caused this request.
-
-        Other requests stay the same: the navigation also requests a page, but only with the known values `before`, and
-        not with those of the pages' own `widgets`.
-        The fragment is not named: a browser that receives its run together with that of the page shows an empty page.
-        """
-        if not (page and self.page and self.page != page):
-            return self
-        is_navigation = not self.is_of_fragment and widgets.isdisjoint(self.states) and not self.find_changes(before)
-        return self if is_navigation else self.widen(page)
-
     def join(self, newer: "PageRerun") -> "PageRerun | None":
         """Return the newer request with the clicks of this one added, or None if the two requests conflict."""
         mine, other = self.message.rerun_script, newer.message.rerun_script
@@ -142,7 +100,7 @@ def is_reconnection(scope: Scope) -> bool:
 
 def filter_message(message: bytes) -> tuple[bytes, RunEvent]:
     """Remove this machine's paths from a message to a page; return it with the event that it reports."""
-    if len(message) > MAX_RUN_BYTES:
+    if len(message) > _MAX_RUN_BYTES:
         return message, RunEvent.OTHER
     sent = ForwardMsg.FromString(message)
     kind = sent.WhichOneof("type")
@@ -166,20 +124,3 @@ def _is_click(state: WidgetState) -> bool:
         return False
     value = getattr(state, kind)
     return bool(value.ListFields()) if hasattr(value, "ListFields") else bool(value)
-
-
-def _is_changed(state: WidgetState, before: WidgetState | None) -> bool:
-    """Return True for a new value; widgets other than components also send their defaults, which are not new values."""
-    return state != before if before is not None else state.WhichOneof("value") == "json_value"
-
-
-def _widget_of_event(name: str) -> str:
-    """Return the id of the component that an id of an event belongs to; return other ids unchanged."""
-    return name.removeprefix(_EVENT_START).removesuffix(_EVENT_END) if name.startswith(_EVENT_START) else name
-
-
-def widget_of(message: ForwardMsg) -> str:
-    """Return the id of the widget that a message to a page adds, or an empty text."""
-    element = message.delta.new_element
-    kind = element.WhichOneof("type")
-    return str(getattr(getattr(element, kind), "id", "")) if kind else ""

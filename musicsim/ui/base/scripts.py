@@ -1,8 +1,8 @@
 """Scripts of the pages, which the browser loads once, from addresses that change with their content.
 
-All scripts, styles and templates in the folders ``assets`` of the pages and the extensions are served below one folder,
-``scripts/HASH/``, with their paths in the package. Scripts can therefore import each other by relative paths. Browsers
-keep the files for good, because the hash is that of all files.
+All scripts, styles and templates in ``musicsim/web`` and in the folders ``assets`` of the pages and the extensions are
+served below one folder, ``scripts/HASH/``, with their paths in the package. Scripts can therefore import each other by
+relative paths. Browsers keep the files for good, because the hash is that of all files.
 
 Streamlit sends the script of a component to the browser in every run, so that script only loads the real one.
 """
@@ -36,7 +36,8 @@ export default async (component) => (await loading).default(component);
 @cache
 def _files() -> dict[str, bytes]:
     """Return the content of all files, keyed by their paths in the package."""
-    paths = [path for path in sorted(_PACKAGE.glob("**/assets/**/*")) if path.suffix in _KINDS]
+    paths = sorted([*_PACKAGE.glob("web/**/*"), *_PACKAGE.glob("**/assets/**/*")])
+    paths = [path for path in paths if path.suffix in _KINDS]
     return {path.relative_to(_PACKAGE).as_posix(): path.read_bytes() for path in paths}
 
 
@@ -50,18 +51,20 @@ def _folder() -> str:
     return f"scripts/{content.hexdigest()[:16]}"
 
 
-def loader(name: str, extension: str = "") -> str:
-    """Return a short script that loads the script `name` of the pages or of an extension, and calls its function."""
-    path = f"{f'extensions/{extension}' if extension else 'ui'}/assets/{name}.js"
+def loader(path: str) -> str:
+    """Return a short script that loads the script at a path in the package, and calls its function."""
     if path not in _files():
         raise ValueError(f"there is no script {path}")
     return _LOADER.replace("ADDRESS", f"{_folder()}/{path}")
 
 
-def component(name: str, extension: str = "", *, isolate_styles: bool = True) -> Callable[..., Any]:
-    """Return a component made of the script `name`, of the pages or of an extension; the script applies its styles."""
-    js = loader(name, extension)
-    return st.components.v2.component(f"musicsim_{name}", js=js, isolate_styles=isolate_styles)
+def component(path: str, *, isolate_styles: bool = True) -> Callable[..., Any]:
+    """Return a component made of the script at a path in the package, such as ``web/songs/list.js``.
+
+    The script applies its styles.
+    """
+    name = path.removesuffix(".js").replace("/", "_")
+    return st.components.v2.component(f"musicsim_{name}", js=loader(path), isolate_styles=isolate_styles)
 
 
 @visitor_may

@@ -14,6 +14,7 @@ from musicsim.library.importing.answers import AnswersImport, export_answers, im
 from musicsim.library.stores.judgments import Judgment
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.compare.session import clean_name, rename
@@ -87,10 +88,11 @@ def _show_actions(
     library: Library, answers: Sequence[Judgment], listener: str, on_train: Callable[[], None] | None
 ) -> None:
     is_owner = not is_public()
+    theirs = opinions(library)  # here, because the file is made without the session
 
     def content() -> bytes:
         text = io.BytesIO()
-        export_answers(library, text, opinions=opinions(library))
+        export_answers(library, text, opinions=theirs)
         return text.getvalue()
 
     if on_train is not None and st.button(
@@ -103,9 +105,8 @@ def _show_actions(
         on_train()
         st.rerun()
     with st.container(horizontal=True):
-        st.download_button(
-            "Export", content, f"answers {library.name}.csv", "text/csv",
-            key="compare_export", icon=":material/download:", on_click="ignore",
+        download(
+            "Export", content, f"answers {library.name}.csv", "text/csv", key="compare_export",
             **off_if(
                 not answers, "There are no answers yet.",
                 "Download all answers as CSV. Any library with the same songs can import them.",

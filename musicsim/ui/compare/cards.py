@@ -26,7 +26,7 @@ def show_cards(snapshot: Snapshot, question: Question) -> None:
             session.act(str(sent.get("kind")), sent["at"], chosen if isinstance(chosen, int) else None)
 
     last = session.last_answer(snapshot.library)
-    component("compare")(
+    component("ui/assets/compare.js")(
         key=_KEY, height="content", on_action_change=receive,
         data={
             "turn": session.TURN.get(), "form": question.form, "question": _QUESTIONS[question.form],

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from musicsim.library.disk.csv_cells import as_csv
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.scripts import component
 
 
@@ -22,21 +23,18 @@ def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:
 
 
 def table_download(name: str, table: Callable[[], pd.DataFrame], key: str) -> None:
-    """Show a button that calls `table` and downloads the result as ``name.csv``; `key` must be unique on the page."""
+    """Show a button that calls `table` and downloads the result as ``name.csv``; `key` must be unique."""
 
     def content() -> bytes:
         frame = table()
         cells = frame.astype(object).where(frame.notna(), None)
         return as_csv(list(frame.columns), cells.itertuples(index=False))
 
-    st.download_button(
-        "Download as CSV", content, f"{name}.csv", "text/csv", key=key, icon=":material/download:",
-        type="tertiary", on_click="ignore",
-    )  # fmt: skip
+    download("Download as CSV", content, f"{name}.csv", "text/csv", key=key, type="tertiary")
 
 
 def chart(figure: go.Figure, *, key: str, name: str, options: Any = st) -> None:
     """Show a chart, with buttons in `options` that save it as `name`; `key` must be a unique identifier on the page."""
     st.plotly_chart(figure, key=key, config={"displayModeBar": False})
     with options.container():
-        component("save_chart")(key=f"{key}_save", data={"chart": key, "name": name}, height="content")
+        component("ui/assets/save_chart.js")(key=f"{key}_save", data={"chart": key, "name": name}, height="content")

@@ -22,7 +22,8 @@ _NO_FILTER = {
 def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterChoices) -> None:
     """Show the filters of a request; `keys` holds the session entry of each field."""
     for field, names in choices.names.items():
-        find_names(**describe(request, field), names=names, key=keys[field], placeholder=_NO_FILTER.get(field, "None"))
+        placeholder = _NO_FILTER.get(field, "None")
+        find_names(**describe(request, field), names=names, key=keys[field], placeholder=placeholder, field=field)
     for field, bounds in choices.ranges.items():
         _show_range(keys[field], bounds, **describe(request, field))
 

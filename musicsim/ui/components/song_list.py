@@ -1,4 +1,7 @@
-"""A list of songs, each with a cover, a play button, a similarity or length, and actions."""
+"""A list of songs, each with a cover, a play button, a similarity or length, and actions.
+
+The browser plays songs, queues them, and starts *Listen* from them; the other actions are for the page.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -9,13 +12,10 @@ import streamlit as st
 from musicsim.explorer.playlists.tracks import cover_address
 from musicsim.library import Library, Song
 from musicsim.ui.base.keys import read_event
-from musicsim.ui.base.openers import active_library
 from musicsim.ui.base.scripts import component
 from musicsim.wording import clock
 
-ActionKind = Literal[
-    "play", "similar", "enqueue", "insert", "move", "drop", "keep", "another", "redraw", "why", "like", "unlike"
-]
+ActionKind = Literal["insert", "move", "drop", "keep", "another", "redraw", "why"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,7 @@ class Row:
     length: str
     similarity: float | None = None  # from 0 to 1, drawn as a bar; None shows the length instead
     link: str | None = None
-    can_explain: bool = False  # True if the row has the button "why"
     is_kept: bool = False  # True if the row's pin is filled
-    is_current: bool = False  # True if the song is playing
-    judged: int | None = None  # the pressed thumb: 1 (up), -1 (down) or 0 (neither); None hides both thumbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +50,16 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
 
 
 def song_list(
-    rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None], editable: bool = False,
-    is_queue: bool = False, first: int = 0, not_similar: str = "",
+    library: Library, rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None] = lambda _: None,
+    editable: bool = False, first: int = 0, plays: Sequence[int] = (), not_similar: str = "",
 ) -> None:  # fmt: skip
-    """Show the rows; `key` must be unique on the page, and `on_action` is called as a widget's callback.
+    """Show songs of a library; `key` must be unique on the page, and `on_action` is called as a widget's callback.
 
     `not_similar` is the reason why the button ≈ is disabled.
 
-    Rows of a queue (`is_queue`) and of an `editable` list have a pin and a menu. Rows of an `editable` list can also be
-    moved or replaced, and songs can be inserted after them. Row numbers begin at `first` + 1.
+    Rows of an `editable` list have a pin and a menu. They can be moved or replaced, and songs can be inserted after
+    them. Row numbers begin at `first` + 1. A click on a row plays the songs of the list from this row on. If the
+    list shows only a part of the songs, `plays` has the ids of all, and the first row is the one at index `first`.
     """
 
     def receive() -> None:
@@ -69,12 +67,11 @@ def song_list(
         if action is not None:
             on_action(action)
 
-    component("song_list")(
+    component("web/songs/component.js")(
         key=key, height="content", on_action_change=receive,
         data={
-            "rows": [asdict(row) for row in rows], "editable": editable, "queue": is_queue, "first": first,
-            "notSimilar": not_similar,
-            "covers": cover_address(active_library(), "{}").lstrip("/"),
+            "rows": [asdict(row) for row in rows], "editable": editable, "first": first, "plays": list(plays),
+            "notSimilar": not_similar, "library": library.name, "covers": cover_address(library, "{}").lstrip("/"),
         },
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.components.downloads import table_download
 from musicsim.ui.components.jobs_view import BUSY, start_job
-from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.play_button import play_button
 from musicsim.wording import capitalize, clean, clock, count
 
 T = TypeVar("T")
@@ -158,10 +158,11 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
         with st.container(border=True):
             for place, song in enumerate(group):
                 sound, facts = st.columns([1, 14], vertical_alignment="center")
-                sound.button(
-                    "", icon=":material/play_arrow:", key=f"same_play_{song.id}", help="Play",
-                    on_click=play_songs, args=(library, group, place),
-                )  # fmt: skip
+                with sound:
+                    play_button(
+                        "", key=f"same_play_{song.id}", library=library, song_ids=[one.id for one in group],
+                        start=place, help=f"Play {song.label}",
+                    )  # fmt: skip
                 agreement = agreement_of.get(frozenset((group[0].id, song.id)))
                 role = " · **shown for the group**" if place == 0 else ""
                 if agreement is not None:

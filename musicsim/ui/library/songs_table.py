@@ -14,7 +14,7 @@ from musicsim.public import is_public
 from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.play_button import play_button
 from musicsim.wording import clean, clock, count
 
 _KEY = "library_songs"
@@ -127,11 +127,9 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
 
 
 def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *, is_owner: bool) -> None:
-    st.button(
-        f"Play {count(len(chosen), 'song')}" if len(chosen) > 1 else "Play", icon=":material/play_arrow:",
-        on_click=play_songs, args=(library, chosen), key="library_play",
-    )  # fmt: skip
     ids = [song.id for song in chosen]
+    label = f"Play {count(len(chosen), 'song')}" if len(chosen) > 1 else "Play"
+    play_button(label, key="library_play", library=library, song_ids=ids)
     if is_owner:
         st.button("Edit tags", icon=":material/edit:", key="library_edit", on_click=DIALOG.set, args=((_EDIT, ids),))
     if is_owner and not edited.isdisjoint(ids):

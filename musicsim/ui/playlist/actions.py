@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from musicsim.errors import MusicsimError
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.steering import places_of
 from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import safe_message
 from musicsim.ui.base.keys import Key
-from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, change
+from musicsim.ui.playlist.draft import NAME, PLAYLIST, change
 from musicsim.ui.playlist.request_form import KEYS, MAX_SONGS, remember_drawn, request_of
 
 TROUBLE: Key[str] = Key("playlist_trouble", str, "error from the last request")

@@ -10,6 +10,7 @@ from musicsim.library import Song
 from musicsim.library.media.playlist_files import FORMATS, MIME, missing
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.draft import NAME
 
@@ -48,7 +49,6 @@ def export_button(snapshot: Snapshot, songs: Sequence[Song]) -> None:
         except ValueError as error:
             st.error(plain(error))
             return
-        st.download_button(
-            "Download", content, file_name(f".{kind}"), MIME[kind], key="playlist_download",
-            icon=":material/download:", type="primary", on_click="ignore",
-        )  # fmt: skip
+        download(
+            "Download", lambda: content, file_name(f".{kind}"), MIME[kind], key="playlist_download", type="primary"
+        )

@@ -9,6 +9,7 @@ playlist, only for the owner.
 
 import streamlit as st
 
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -22,9 +23,9 @@ from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.sections import Tab, tabs_of
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.jobs_view import stop_without_songs
-from musicsim.ui.components.listening import play_songs
+from musicsim.ui.components.play_button import play_button
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft
+from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.export import export_button
 from musicsim.ui.playlist.saved import follow_address, propose_name, save_button, show_address, show_saved
 from musicsim.ui.playlist.sending import send_button
@@ -73,10 +74,9 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="playlist_heading"):
         heading = f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}"
         st.header(heading, anchor=False, width="content")
-        st.button(
-            "Play through", icon=":material/play_arrow:", key="playlist_play", on_click=play_songs,
-            args=(snapshot.library, songs),
-        )  # fmt: skip
+        ids, library = [song.id for song in songs], snapshot.library
+        play_button("Play through", key="playlist_play", library=library, song_ids=ids)
+        play_button("Add to queue", key="playlist_enqueue", library=library, song_ids=ids, act="enqueue")
         if is_owner:
             save_button(snapshot)
         export_button(snapshot, [*songs, *absent_songs(snapshot, draft)])

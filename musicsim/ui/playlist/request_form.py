@@ -5,16 +5,18 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.steering import RESTS_S
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.ui.base.keys import CHOSEN, SECTIONS, Key
+from musicsim.ui.base.keys import SECTIONS, Key
 from musicsim.ui.base.openers import BY_STATE, choices_of
+from musicsim.ui.base.openers import snapshot as open_snapshot
 from musicsim.ui.base.option_widgets import option_key
 from musicsim.ui.components.filter_widgets import RANGES, filter_values
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, change
+from musicsim.ui.playlist.draft import PLAYLIST, change
 
 MAX_SONGS, _MAX_MINUTES = (int(options_of(PlaylistRequest)[name].limits[1] or 0) for name in ("length", "minutes"))
 _MAX_REMEMBERED = 100
@@ -22,20 +24,17 @@ _HOUR_S = 3600.0
 _MAX_PER_HOUR = 40  # if more songs fit into an hour, they are too short for a default length of one hour
 
 _LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library that the form's values are for", is_kept=True)
-_STARTED: Key[int | None] = Key(
-    "playlist_started", lambda: None, "id of the last chosen song that became the first song", is_kept=True
-)
-_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists", is_kept=True)
+_DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists")
 LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of length", is_kept=True)
 KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
 """The form's values, keyed by the request's field."""
 KEYS["minutes"] = Key("playlist_minutes", lambda: 60, "length of the playlist in minutes", is_kept=True)
 KEYS["dialect"] = Key("playlist_dialect", str, "dialect of the walk; empty for all playlists", is_kept=True)
-_FIRST, _LENGTH = KEYS["first"], KEYS["length"]
+_LENGTH = KEYS["length"]
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "no_folders", "keys", "modes")
 _SONGS = ("through", "like", "exclude")
 _PER_LIBRARY: tuple[Key[Any], ...] = (
-    _DRAWN, _STARTED, *(KEYS[name] for name in ("dialect", "first", "words", "not_because", *_SONGS, *_NAMES, *RANGES)),
+    _DRAWN, *(KEYS[name] for name in ("dialect", "first", "words", "not_because", *_SONGS, *_NAMES, *RANGES)),
 )  # fmt: skip
 
 
@@ -65,9 +64,20 @@ def request_of(snapshot: Snapshot) -> PlaylistRequest:
 
 def plan_around(ids: list[int]) -> None:
     """Clear the Playlist page, and make its request stay close to these songs."""
+    _clear()
+    KEYS["like"].set(ids)
+
+
+def plan_from(song_id: int) -> None:
+    """Clear the Playlist page, and make its request start from a song."""
+    _clear()
+    KEYS["first"].set(song_id)
+
+
+def _clear() -> None:
+    fit_form(open_snapshot())  # values that are set before would be dropped on the first visit
     PLAYLIST.set(None)
     SECTIONS["playlist"].set("")
-    KEYS["like"].set(ids)
 
 
 def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
@@ -86,9 +96,6 @@ def fit_form(snapshot: Snapshot) -> None:
             key.set(key.default())
         LENGTH_BY.set("minutes" if _has_hours(snapshot) else "songs")
         _LIBRARY.set(snapshot.library.name)
-    if PLAYLIST.get() is None and CHOSEN.get() not in (None, _STARTED.get()):
-        _FIRST.set(CHOSEN.get())  # the song chosen on Listen
-        _STARTED.set(CHOSEN.get())
     for name in ("first", *_SONGS):
         present = list(snapshot.present_ids(chosen_ids(name)))
         if present != chosen_ids(name):

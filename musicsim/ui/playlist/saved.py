@@ -2,25 +2,23 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
 
 import streamlit as st
 
-from musicsim.explorer.search.matches import Match, name_matches
+from musicsim.explorer.playlists.draft import MAX_NAME, PlaylistDraft, own_playlist, save_draft
+from musicsim.explorer.search.matches import Match
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import off_if, plain, shorten, toast_errors
-from musicsim.ui.components.song_finder import find_song
+from musicsim.ui.components.song_finder import find_entry
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import NAME, PLAYLIST, PlaylistDraft, amend
+from musicsim.ui.playlist.draft import NAME, PLAYLIST, amend
 from musicsim.ui.playlist.request_form import open_draft, playlists_of
 from musicsim.wording import clean, count
 
-MAX_NAME = 100
 _MAX_TITLE = 45  # so that two titles fit into a name
 _MAX_LISTED = 200  # maximum number of playlists in a select box; if there are more, the user types to search
 _PARAMETER = "playlist"
@@ -123,25 +121,14 @@ def _choose_playlist(listed: dict[int, SavedPlaylist], *, is_labelled: bool) -> 
             format_func=lambda i: _label(listed[i]), label_visibility="visible" if is_labelled else "collapsed",
         )  # fmt: skip
         return listed[_CHOSEN.get() or order[0]]
-    find_song(
-        "Playlist", key="playlist_saved_finder", search=partial(_matches, listed),
-        on_pick=lambda _, value: _CHOSEN.set(int(value) if value.isdigit() else None),
+    entries = [Match("name", str(i), clean(listed[i].name), count(len(listed[i].song_ids), "song")) for i in order]
+    find_entry(
+        "Playlist", entries, key="playlist_saved_finder", on_pick=lambda value: _CHOSEN.set(int(value)),
         placeholder=f"Type to search {count(len(order), 'playlist')}",
     )  # fmt: skip
     chosen = listed[_CHOSEN.get() or order[0]]
     st.caption(plain(_label(chosen)))
     return chosen
-
-
-def _matches(listed: dict[int, SavedPlaylist], text: str) -> list[Match]:
-    by_name: dict[str, list[SavedPlaylist]] = {}
-    for playlist in listed.values():
-        by_name.setdefault(clean(playlist.name), []).append(playlist)
-    return [
-        Match("name", str(playlist.id), match.title, count(len(playlist.song_ids), "song"))
-        for match in name_matches(list(by_name), text)
-        for playlist in by_name[match.value]
-    ]
 
 
 def _label(playlist: SavedPlaylist) -> str:
@@ -162,29 +149,16 @@ def _show_actions(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
             st.button("Delete it", key="playlist_delete_it", on_click=_delete, args=args)
 
 
-def own_playlist(snapshot: Snapshot, name: str) -> SavedPlaylist | None:
-    """Return the playlist with this name that was saved in musicsim."""
-    lists = snapshot.library.playlists(source=OWN_PLAYLISTS)
-    return next((p for p in lists if p.category is None and p.name == name), None)
-
-
-def save_draft(snapshot: Snapshot, draft: PlaylistDraft, name: str) -> PlaylistDraft:
-    """Save a playlist in the library, replacing one with the same name; return it with its id."""
-    snapshot.library.add_playlists([(name, None, draft.song_ids, draft.details())], source=OWN_PLAYLISTS)
-    saved = own_playlist(snapshot, name)
-    return replace(draft, saved_id=saved.id if saved else None)
-
-
 def _save(snapshot: Snapshot) -> None:
     """Save the current playlist; an existing playlist with this name is replaced only after confirmation."""
     draft, name = PLAYLIST.get(), NAME.get().strip()
     if draft is None or not name:
         return
-    if own_playlist(snapshot, name) is not None and _CONFIRMED.get() != name:
+    if own_playlist(snapshot.library, name) is not None and _CONFIRMED.get() != name:
         _CONFIRMED.set(name)
         return
     with toast_errors(ValueError):
-        amend(save_draft(snapshot, draft, name))
+        amend(save_draft(snapshot.library, draft, name))
         _CONFIRMED.set("")
         st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")
 

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 import streamlit as st
 
 from musicsim.errors import ServerError
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.walk import GeneratedPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.ui.base.text import off_if
 from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import NAME, PlaylistDraft
+from musicsim.ui.playlist.draft import NAME
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from functools import partial
 
 import streamlit as st
 
+from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.reason_weights import is_stable, lower_reason
 from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import Edge, Effect, GeneratedPlaylist, Walk
-from musicsim.explorer.search.matches import MatchKind, ids_of_match, song_matches
+from musicsim.explorer.search.matches import MatchKind, ids_of_match
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Song
@@ -22,19 +23,18 @@ from musicsim.public import is_public
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.listening import enqueue_songs, play_songs
 from musicsim.ui.components.song_finder import find_song
 from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist import actions
-from musicsim.ui.playlist.draft import PLAYLIST, PlaylistDraft, can_redo, can_undo, change, redo, undo
+from musicsim.ui.playlist.draft import PLAYLIST, can_redo, can_undo, change, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 from musicsim.wording import capitalize, count
 
 _ADD, _STEP = "add songs", "step"  # names of dialogs; their subject is a position
 _N_MORE = 5  # number of songs to generate at the end
 _MAX_REASONS = 8
-_EFFECTS: Key[bool] = Key("playlist_effects", bool, "whether rows show the effects of reasons", is_kept=True)
+_EFFECTS: Key[bool] = Key("playlist_effects", bool, "whether rows show the effects of reasons")
 _YEARS = re.compile(r"( and)? from \d{4}(-\d{4})?$")
 
 
@@ -70,7 +70,6 @@ def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     n_repeats = len(same) - len(first)
     choices: dict[str, Callable[[], object]] = {
         "Start over without pins": partial(actions.draw, snapshot, walker, keeps_pins=False),
-        "Add to queue": lambda: enqueue_songs(snapshot.library, snapshot.songs_at(rows)),
         "Add songs": partial(DIALOG.set, (_ADD, len(ids))),
     }
     choices["Hide the effects of reasons" if _EFFECTS.get() else "Show the effects of reasons"] = lambda: _EFFECTS.set(
@@ -124,7 +123,7 @@ def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: Gen
         replace(row_of(song, link=_link(edge)), is_kept=song.id in draft.kept)
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
-    song_list(rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True)
+    song_list(snapshot.library, rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True)
     place, step = subject_of(_ADD), subject_of(_STEP)
     if place is not None:
         _add_dialog(snapshot, place)
@@ -152,9 +151,7 @@ def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
     draft = PLAYLIST.get()
     if draft is None or action.index >= len(draft.song_ids):
         return  # the playlist has changed in the meantime
-    if action.kind == "play":
-        play_songs(snapshot.library, snapshot.songs_at(snapshot.rows_of(draft.song_ids)), action.index)
-    elif action.kind == "move" and 0 <= action.to < len(draft.song_ids):
+    if action.kind == "move" and 0 <= action.to < len(draft.song_ids):
         change(draft.move(action.index, action.to))
     elif action.kind == "insert":
         DIALOG.set((_ADD, action.index + 1))
@@ -176,21 +173,20 @@ def _add_dialog(snapshot: Snapshot, place: int) -> None:
     before = snapshot.songs_by_id(draft.song_ids[place - 1 : place]) if draft is not None else []
     st.caption(f"After “{plain(before[0].title)}”." if before else "At the end.")
     find_song(
-        "Title or album", key="playlist_add", on_pick=partial(_add, snapshot, place), placeholder="Title or album",
-        search=partial(song_matches, snapshot, kinds=("song", "album")),
+        snapshot.library, "Title or album", key="playlist_add", kinds=("song", "album"), placeholder="Title or album",
+        on_pick=partial(_add, snapshot, place),
     )  # fmt: skip
 
 
 def _add(snapshot: Snapshot, place: int, kind: MatchKind, value: str) -> None:
     close_dialog()
     draft = PLAYLIST.get()
-    if draft is None:
-        return
     ids = snapshot.present_ids(ids_of_match(snapshot, kind, value).tolist())
     if not ids:
         st.toast("This song is not in the model yet. Wait for the running job to finish.", icon=":material/info:")
-        return
-    _change(draft.insert(place, ids))
+    elif draft is not None:
+        _change(draft.insert(place, ids))
+    st.rerun()  # a dialog is a fragment
 
 
 def _change(draft: PlaylistDraft) -> bool:
@@ -279,8 +275,6 @@ def _show_vetoes(snapshot: Snapshot, walker: Walk, place: int, used: Edge) -> No
 def show_map(snapshot: Snapshot, draft: PlaylistDraft) -> None:
     """Show the playlist on the map."""
     song_map(
-        snapshot, key="playlist_map", color_by=openers.colors_of(snapshot)[0], path=draft.song_ids,
-        chosen=draft.song_ids[0], height=420, legend=False,
-        on_pick=lambda song_id: play_songs(snapshot.library, snapshot.songs_by_id([song_id])),
+        snapshot, key="playlist_map", color_by=openers.colors_of(snapshot)[0], path=draft.song_ids, height=420
     )  # fmt: skip
     st.caption("The playlist on the map; the red ring marks its start.")

@@ -25,7 +25,6 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import escape_for_chart, interval, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart, table_download
-from musicsim.ui.components.listening import follow
 from musicsim.ui.components.song_list import row_of, song_list
 from musicsim.wording import count
 
@@ -344,4 +343,4 @@ def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
 def _show_songs(snapshot: Snapshot, reasons: dict[int, str], name: str) -> None:
     songs = snapshot.songs_by_id(list(reasons))
     rows = [row_of(song, why=reasons[song.id]) for song in songs]
-    song_list(rows, key=f"evaluate_{name}", on_action=lambda action: follow(action, snapshot, songs))
+    song_list(snapshot.library, rows, key=f"evaluate_{name}")

@@ -19,6 +19,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
 from musicsim.ui.base.keys import MODEL, Key
+from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.sections import tabs_of
 from musicsim.ui.base.text import off_if, plain, toast_errors
 from musicsim.ui.components.downloads import show_table
@@ -116,9 +117,9 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
         use_button(library, record, where="card")
         _rename_button(library, record)
         _delete_button(library, record, busy=busy)
-        st.download_button(
+        download(
             "Download", lambda: _model_file(library, record), f"{record.name}{FILE_ENDING}",
-            "application/zip", key=f"card_file_{record.id}", icon=":material/download:", on_click="ignore",
+            "application/zip", key=f"card_file_{record.id}",
             help="Download one file for use in other libraries. It contains the model and its scores, but no songs.",
         )  # fmt: skip
 

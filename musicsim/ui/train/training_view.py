@@ -1,6 +1,5 @@
 """Training: the form, the running job with its curves, and its outcome."""
 
-import time
 from itertools import groupby
 from typing import Any
 
@@ -35,7 +34,7 @@ from musicsim.ui.base.option_widgets import describe, limits, option_key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
-from musicsim.ui.components.jobs_view import start_job, watch_until_end
+from musicsim.ui.components.jobs_view import start_job, watch_training
 from musicsim.wording import capitalize, clock, count
 
 _DEFAULT = TrainingRequest()
@@ -211,25 +210,17 @@ def latest_training(library: Library) -> Job | None:
 
 
 def show_training(library: Library, job: Job) -> None:
-    """Show a training job with live curves and buttons to stop it; rerun the page when the job ends."""
-    watch_until_end(library, job, _show_running if job.is_active else _show_ended)
+    """Show a training job with its curves and buttons to stop it; the page runs again when the job ends."""
+    if job.is_active:
+        _show_running(library, job)
+    else:
+        _show_ended(library, job)
 
 
 def _show_running(library: Library, job: Job) -> None:
     _WATCHED.set(job.id)
+    watch_training(library, job)
     points = library.jobs.trace(job.id)
-    status = (
-        f"Attempt {job.done + 1:,} of {job.total:,}" if job.done < job.total else capitalize(job.message or "starting")
-    )
-    if job.seconds_left is not None:
-        status += f" · about {count(max(1, round(job.seconds_left / 60)), 'minute')} left"
-    status = "Paused" if job.state == "paused" else plain(status)
-    st.progress(job.share, text=f"**{plain(job.arguments['name'])}** · {status}")
-    has_steps = _has_steps(job)
-    facts = [clock(max(0.0, time.time() - job.created_at))]
-    facts += [f"{len(points):,} cuts" if has_steps else f"{len(points):,} tried"]
-    facts += [f"gap {points[-1]['gap']:.1%}"] if points and has_steps else []
-    st.caption(" · ".join(facts))
     if points:
         _show_charts(points, job)
     is_stopping = job.finish_requested or job.cancel_requested

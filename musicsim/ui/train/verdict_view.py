@@ -15,8 +15,7 @@ from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import start_job
-from musicsim.ui.components.listening import follow
-from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.ui.components.song_list import row_of, song_list
 from musicsim.ui.train.models_view import use_button
 from musicsim.wording import count
 
@@ -127,12 +126,7 @@ def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
 
 
 def _show_songs(snapshot: Snapshot, songs: list[Song], known: set[int], side: str) -> None:
-    def act(action: Action) -> None:
-        follow(action, snapshot, songs)
-        if action.kind == "similar":
-            st.toast("Listen now starts from this song.", icon=":material/check_circle:")
-
     rows = [row_of(song, why="also near before training" if song.id in known else "") for song in songs]
-    song_list(rows, key=f"verdict_{side}", on_action=act)
+    song_list(snapshot.library, rows, key=f"verdict_{side}")
     if not songs:
         st.caption("These songs were removed.")

@@ -5,11 +5,13 @@ import wave
 from pathlib import Path
 
 import numpy as np
+import songs
 import streamlit as st
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from musicsim.explorer.playlists.tracks import render_track
 from musicsim.ui.base.scripts import script_routes
 
 SECONDS = {1: 400.0, 2: 2.0, 3: 400.0, 4: 400.0, 5: 400.0}
@@ -43,10 +45,18 @@ async def peaks(request: Request) -> Response:
     return JSONResponse(heights.round(3).tolist())
 
 
+async def tracks(request: Request) -> Response:
+    asked = (await request.json())["songs"]
+    return JSONResponse({"tracks": [render_track(songs.BY_ID[song]) for song in asked]})
+
+
 for number, length in SECONDS.items():
     write_song(number, length)
 
 prefix = "/" + (st.get_option("server.baseUrlPath") or "").strip("/")
 prefix = prefix.rstrip("/")
-songs = [Route(f"{prefix}/songs/{{song:int}}/audio", audio), Route(f"{prefix}/songs/{{song:int}}/peaks", peaks)]
-app = st.App("shell.py", routes=[*script_routes(prefix), *songs])
+routes = [
+    Route(f"{prefix}/songs/{{song:int}}/audio", audio), Route(f"{prefix}/songs/{{song:int}}/peaks", peaks),
+    Route(f"{prefix}/api/tracks", tracks, methods=["POST"]),
+]  # fmt: skip
+app = st.App("shell.py", routes=[*script_routes(prefix), *routes])

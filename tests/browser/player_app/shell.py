@@ -4,21 +4,18 @@ import time
 
 import streamlit as st
 
-from musicsim.ui.base.keys import Key
-from musicsim.ui.components import player
+from musicsim.ui.base.keys import Key, read_event
+from musicsim.ui.base.scripts import component
 
+KEY = "musicsim-player"
 st.set_page_config(layout="wide")
-EVENTS: Key[list] = Key("test.events", list, "what the player told Python")
-THUMBS: Key[dict] = Key("test.thumbs", dict, "opinions by song")
+ASKED: Key[list] = Key("test.asked", list, "pages that the client has asked for")
 RUNS = Key("test.runs", int, "runs of the script")
 
 
-def on_event(event: player.PlayerEvent) -> None:
-    EVENTS.get().append(f"{event.kind} {event.song_id} {event.value}")
-    if event.kind == "thumb":
-        THUMBS.get()[event.song_id] = event.value
-    if event.kind == "open":
-        st.switch_page("views/second.py")
+def show_page() -> None:
+    ASKED.get().append(read_event(KEY, "go")["page"])
+    st.switch_page("views/second.py")
 
 
 page = st.navigation(
@@ -31,8 +28,10 @@ page = st.navigation(
 RUNS.set(RUNS.get() + 1)
 if page.title == "Second":
     time.sleep(1.0)  # like a shell that opens a large library first
+context = {"library": "x", "model": "", "modelId": "", "revision": 1, "isOwner": False, "keepsPlays": False}
+context["session"] = {"tab": "a", "restored": ""}
 with st.bottom:
-    player.mount(on_event=on_event, thumbs=THUMBS.get())
+    component("web/frame.js")(key=KEY, data=context, height="content", on_go_change=show_page)
 st.write(f"runs: {RUNS.get()}")
-st.write(f"events: {', '.join(EVENTS.get()) or 'none'}")
+st.write(f"asked for: {', '.join(ASKED.get()) or 'nothing'}")
 page.run()

@@ -1,8 +1,11 @@
 """The songs of the test app, by their special properties."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 from musicsim.explorer.playlists.tracks import Track
+from musicsim.ui.components.play_button import play_button
 
 HOSTILE = '<img src=x onerror="window.hacked=true"> **bold** $x$'
 
@@ -20,3 +23,13 @@ LOUD, SOFT = replace(LONG, loudness=-8.0), replace(OTHER, loudness=-30.0)
 HOSTILE_TRACK = track(3, HOSTILE)
 MISSING = track(98, "Missing")
 MISSING_TOO = track(99, "Missing, too")
+BY_ID = {one.song_id: one for one in (LONG, SHORT, OTHER, NO_PEAKS, SECOND)}
+_LIBRARY: Any = SimpleNamespace(name="x")  # a button needs only its name
+
+
+def button(label: str, *tracks: Track, start: int = 0, act: Any = "play") -> None:
+    """Show a button that plays these tracks, or appends these songs."""
+    if act == "play":
+        play_button(label, key=label, library=_LIBRARY, tracks=tracks, start=start)
+    else:
+        play_button(label, key=label, library=_LIBRARY, song_ids=[one.song_id for one in tracks], act=act)

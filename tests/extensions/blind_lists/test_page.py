@@ -1,7 +1,5 @@
 """Tests of the blind comparison on its page: no names before the answer, the tally after it."""
 
-import json
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -9,7 +7,7 @@ from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.extensions.blind_lists.blind_test import KIND
-from tests.pages.actions import labels, press_label, said
+from tests.pages.actions import labels, press_label, said, sent
 from tests.sounds import write_song
 from tests.waiting import PATIENCE_S
 
@@ -20,9 +18,7 @@ SHUFFLE = "shuffle"
 def script() -> None:
     from musicsim.extensions.blind_lists.page import draw
     from musicsim.ui.base.openers import snapshot
-    from musicsim.ui.components import player
 
-    player.mount(on_event=lambda event: None, thumbs={})
     draw(snapshot(), busy=False)
 
 
@@ -34,8 +30,7 @@ def open_view() -> AppTest:
 
 def lists(app: AppTest) -> list[list[dict]]:
     """Return the rows of the song lists, as sent to the browser."""
-    found = [c.proto for c in app.get("bidi_component") if c.proto.component_name.endswith("song_list")]
-    return [json.loads(proto.json)["rows"] for proto in found]
+    return [data["rows"] for data in sent(app, "songs/component")]
 
 
 @pytest.mark.long

@@ -23,7 +23,7 @@ def test_models_take_turns_in_the_queue_until_names_are_shown(page, address, hom
     expect(rows(page)).to_have_count(11)
     expect(page.locator("[data-testid=song-row] .bar")).to_have_count(0)  # no similarity and no reason: all are turns
     ids = row_ids(page)
-    page.locator(".st-key-card_play button").click()
+    page.get_by_test_id("listen").get_by_role("button", name="Play", exact=True).click()
     player_plays(page, songs_of(home)[1].id)
     page.wait_for_function(f"() => {PLAYER}.tracks.length === 12 && {PLAYER}.tracks.slice(1).every(t => t.choice_id)")
     sent = page.evaluate(f"() => JSON.stringify({PLAYER}.tracks)")

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from musicsim.api.routes import routes
 from musicsim.errors import LibraryError
 from musicsim.explorer.playlists.queue import QueueRequest, build_queue
 from musicsim.explorer.playlists.walk import Walk
@@ -18,7 +19,6 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.blind_radio.results import describe, results_of
 from musicsim.extensions.blind_radio.store import SITTING_S, RadioStore, outcome_of, trials, turns
 from musicsim.library.db import schema
-from musicsim.ui.components.listening import player_routes
 from tests.command import run
 from tests.library.forgetting import forget
 
@@ -104,7 +104,7 @@ def test_models_propose_as_their_own_walks_do(library, store):
 def test_player_continues_by_turns_and_visitors_do_not(library, store, monkeypatch):
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(library.folder))
     song = library.songs()[0].id
-    with TestClient(Starlette(routes=player_routes())) as client:
+    with TestClient(Starlette(routes=routes())) as client:
         tracks = client.get("/radio", params={"song": song}).json()
         assert len(tracks) == 5
         assert all(track["choice_id"] and not track["reason"] for track in tracks)

@@ -22,7 +22,6 @@ from musicsim.explorer.snapshot.words import parse_words
 from musicsim.extensions.embeddings.adding import add_text
 from musicsim.extensions.embeddings.text_networks import TextNetwork
 from musicsim.library import Library
-from musicsim.ui.listen import queue_view
 from tests.command import run
 from tests.extensions.embeddings.text_files import (
     RATE,
@@ -34,7 +33,6 @@ from tests.extensions.embeddings.text_files import (
     write_tokenizer,
 )
 from tests.learning import hush
-from tests.pages.actions import open_page
 from tests.sounds import write_song
 
 TEXT = "dreamy waterfall"  # no word of it is in the library
@@ -187,19 +185,14 @@ def test_missing_package_is_named(pair, package, monkeypatch):
         TextNetwork.at(*pair[1:]).embed("never embedded before")
 
 
-def test_listen_page_plays_songs_by_sound(full, pair, tmp_path, monkeypatch):
+def test_queue_from_words_plays_songs_by_sound(full, pair, tmp_path):
     add_text(full, *pair, hush)
-    shown = []
-    # AppTest cannot look into the component that draws the list
-    monkeypatch.setattr(queue_view, "song_list", lambda rows, **_: shown.append(rows))
-    app = open_page("listen")
-    app.session_state["search_words"] = TEXT
-    app.run()
-    assert not app.exception
-    rows = shown[-1][:2]  # the other two are by the same artists
-    assert [row.song_id for row in rows] == true_order(full, tmp_path, TEXT)[:2]
-    assert all(row.reason.startswith(f"sounds like “{TEXT}”") for row in rows)
-    assert not any("ignores it" in caption.value for caption in app.caption)
+    with TestClient(http_interface()) as client:
+        answer = client.post("/queue", json={"search": {"words": TEXT}}).json()
+    items = answer["items"][:2]  # the other two are by the same artists
+    assert [item["song"]["id"] for item in items] == true_order(full, tmp_path, TEXT)[:2]
+    assert all(item["reason"].startswith(f"sounds like “{TEXT}”") for item in items)
+    assert answer["unknown_words"] == []
 
 
 def test_backup_contains_pair(tiny_library, pair, tmp_path):

@@ -75,3 +75,18 @@ def test_http_request_agrees_with_the_command(client, tiny_library):
     unknown = client.get(f"/api/songs/{song.id}/factors?by=tempo")
     assert unknown.status_code == 404
     assert "Choose one of timbre, rhythm" in unknown.json()["error"]
+
+
+def test_why_has_a_line_per_factor(client, tiny_library):
+    (figures,) = measure_factors(Factors(take_snapshot(tiny_library)), 1, [2])
+    known = {name: figure for name, figure in figures.items() if figure is not None}
+    (more,) = client.get("/api/songs/1/why?other=2").json()["more"]
+    assert more["title"] == "Factor by factor"
+    *lines, meaning = more["lines"]
+    assert lines == [f"{name.capitalize()}: {figure:.0f}%" for name, figure in known.items()]
+    assert {"timbre", "rhythm"} <= set(known)
+    assert "farther apart" in meaning
+
+
+def test_part_of_a_song_has_no_figures(client):
+    assert client.get("/api/songs/1/why?other=2&part=1&part=3").json()["more"] == []

@@ -5,11 +5,14 @@ import threading
 import numpy as np
 import pytest
 import soundfile
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from musicsim.extensions.mixtape import page
+from musicsim.extensions.mixtape.mixes import mix_routes
 from musicsim.library.db import schema
 from musicsim.progress import Canceled
-from tests.pages.actions import press, run_until
+from tests.pages.actions import downloads, play_buttons, press, run_until
 from tests.pages.test_playlist import open_page, select
 from tests.waiting import PATIENCE_S
 
@@ -22,13 +25,18 @@ def test_mix_is_created_in_background(full):
     for name, value in (("seconds", 5), ("fade", 1), ("format", ".wav")):
         select(app, f"playlist_mix_{name}", value)
     press(app, "playlist_mix_it")
-    run_until(app, lambda: any(b.key == "playlist_mix_play" for b in app.button))
-    press(app, "playlist_mix_play")
+    run_until(app, lambda: "Play the mix" in play_buttons(app))
     path = app.session_state["playlist_mix"]
+    (track,) = play_buttons(app)["Play the mix"]["tracks"]
+    with TestClient(Starlette(routes=mix_routes())) as client:
+        assert client.get(track["url"]).content == path.read_bytes()
+        part = client.get(track["url"], headers={"Range": "bytes=10-19"})
+        assert (part.status_code, part.content) == (206, path.read_bytes()[10:20])
+        assert client.get("/mixes/..%2F..%2Fetc%2Fpasswd").status_code == 404
     # two songs of four seconds, with one second of crossfade
     assert soundfile.info(path).duration == pytest.approx(7.0, abs=0.2)
     assert np.abs(soundfile.read(path)[0]).max() > 0.1
-    assert any(b.proto.label == "Download the mix" for b in app.get("download_button"))
+    assert "Download the mix" in downloads(app)
 
 
 @pytest.mark.long

@@ -1,8 +1,8 @@
 // A listening test's links: one line per listener, with buttons to copy the link and to open it in a new tab. Names and
 // links are set as text, never as markup.
 
-import { applyStyle, fetchStyle } from "../../../ui/assets/component.js";
-import { button, element } from "../../../ui/assets/elements.js";
+import { applyStyle, fetchStyle } from "../../../web/component.js";
+import { button, element } from "../../../web/elements.js";
 
 const STYLE = await fetchStyle("links.css", import.meta.url);
 const SHOWN_MS = 2000; // time for which a button shows "Copied"
