@@ -11,8 +11,8 @@ as by a proxy.
 - *slow bodies*: 32 files are sent to ``POST /api/similar`` and 32 to the page's uploader, 5 bytes every 3 s. First
   they come from one address, then from 64.
 
-During each attack another visitor repeatedly opens a page, clicks, and searches with a file, on the page and over the
-API. A health check runs in parallel.
+During each attack another visitor repeatedly opens pages, clicks songs on *Listen*, and searches with a file, on the
+page and over the API. A health check runs in parallel.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ from websockets.exceptions import InvalidStatus
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.app import served
+from benchmarks.support.listen_client import ListenClient
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.support.streamlit_session import Session, open_socket, session, upload_request
 from musicsim import demo
@@ -45,6 +46,7 @@ _N_SLOW, _DRIP_EVERY_S = 64, 3.0
 _N_SOCKETS, _N_EACH = 400, 200
 _N_READS = 40
 _N_VISITORS, _PAUSE_S = 80, (3.0, 5.0)
+_SONGS = (5, 60, 120, 200)  # ids of songs that visitors click
 _PATIENCE_S = 120.0
 _LOOK_S = 12.0  # duration of the measurement per attack
 _CHECKS = ThreadPoolExecutor(1)  # of its own, because the attacks keep the other threads busy
@@ -121,8 +123,11 @@ class _Watch:
                 for page in ("train", "listen"):
                     await asyncio.sleep(0.2)
                     self.seconds["click"].append(await _timed(other.switch("" if page == "listen" else page)))
+                listen = ListenClient(self._address, X_Forwarded_For=_OTHER)
+                for song in _SONGS:
+                    self.seconds["click"].append(await _timed(listen.start(song=song)))
                 if uploads is not None:
-                    self._note("upload, page", await _timed(other.upload(*uploads)))
+                    self._note("upload, page", await _timed(listen.send(*uploads)))
                     self._note("upload, interface", await _timed(_post(self._address, uploads[1])))
                 if problems := other.problems():
                     raise RuntimeError(problems[0])
@@ -186,8 +191,11 @@ async def _many_visitors(address: str, watch: _Watch, seed: int) -> None:
         try:
             async with session(address, X_Forwarded_For=f"192.0.2.{i}") as one:
                 await one.open()
-                for page in itertools.cycle(("train", "", "playlist", "")):
+                listen = ListenClient(address, X_Forwarded_For=f"192.0.2.{i}")
+                for song, page in itertools.cycle(zip(_SONGS, ("train", "", "playlist", ""), strict=True)):
                     watch.failures += one.problems()
+                    await asyncio.sleep(rng.uniform(*_PAUSE_S))
+                    await listen.start(song=song)
                     await asyncio.sleep(rng.uniform(*_PAUSE_S))
                     await one.switch(page)
         except Exception as error:

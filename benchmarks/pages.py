@@ -72,7 +72,7 @@ def _silence() -> bytes:
 
 
 @contextmanager
-def _page(browser: Browser) -> Iterator[Page]:
+def hold_page(browser: Browser) -> Iterator[Page]:
     """Open a page in a new context, with an empty cache."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(1000 * _PATIENCE_S)
@@ -122,7 +122,7 @@ def _is_shown(page: Page, name: str) -> Callable[[], object]:
 
 
 def _first_load(browser: Browser, address: str, name: str) -> float | None:
-    with _page(browser) as page:
+    with hold_page(browser) as page:
         path = "" if name == "listen" else name
         go = partial(page.goto, f"{address}/{path}", wait_until="commit")
         return _seconds(page, go, _is_shown(page, name))
@@ -131,7 +131,7 @@ def _first_load(browser: Browser, address: str, name: str) -> float | None:
 def _switches(browser: Browser, address: str, names: list[str], progress: Progress) -> dict[str, list[float | None]]:
     """Switch to every page from the one before it, some times; omit the first round, which fills caches."""
     seconds: dict[str, list[float | None]] = {name: [] for name in names}
-    with _page(browser) as page:
+    with hold_page(browser) as page:
         page.goto(address)
         _is_shown(page, "listen")()
         _rest(page)
@@ -148,7 +148,7 @@ def _switches(browser: Browser, address: str, names: list[str], progress: Progre
 def _click_an_answer(browser: Browser, address: str) -> list[float | None]:
     """Click *Similar* on a result, each time on the next one, and wait for the list of the other song."""
     seconds = []
-    with _page(browser) as page:
+    with hold_page(browser) as page:
         page.goto(f"{address}/?song=1")
         rows = page.get_by_test_id("song-row")
         rows.first.wait_for()
@@ -167,7 +167,7 @@ def _click_an_answer(browser: Browser, address: str) -> list[float | None]:
 def _type_a_letter(browser: Browser, address: str) -> list[float | None]:
     """Type a letter into the song finder, and wait for its matches."""
     seconds = []
-    with _page(browser) as page:
+    with hold_page(browser) as page:
         page.goto(address)
         box = page.get_by_role("combobox", name="Search")
         box.wait_for()
@@ -182,7 +182,7 @@ def _type_a_letter(browser: Browser, address: str) -> list[float | None]:
 def _draw_a_playlist(browser: Browser, address: str) -> list[float | None]:
     """Click *Generate*, and wait for its rows; then generate others."""
     seconds = []
-    with _page(browser) as page:
+    with hold_page(browser) as page:
         page.goto(f"{address}/playlist")
         button = page.get_by_role("button", name="Generate")
         button.wait_for()
@@ -194,7 +194,7 @@ def _draw_a_playlist(browser: Browser, address: str) -> list[float | None]:
 
 def _move_the_map(browser: Browser, address: str) -> tuple[list[float | None], float | None, str]:
     """Drag the map; return the seconds between frames, those of one drawing, and the renderer."""
-    with _page(browser) as page:
+    with hold_page(browser) as page:
         drawn = page.locator("[data-testid=map][data-state=drawn]").first
         try:
             page.goto(address)
@@ -238,7 +238,7 @@ def _hello(browser: Browser) -> float | None:
     with serve_app(script) as (address, _):
 
         def load() -> float | None:
-            with _page(browser) as page:
+            with hold_page(browser) as page:
                 shown = page.get_by_test_id("stMain").get_by_role("heading").first
                 return _seconds(page, partial(page.goto, address, wait_until="commit"), shown.wait_for)
 

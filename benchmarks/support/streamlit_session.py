@@ -2,7 +2,6 @@
 
 import asyncio
 import http.client
-import json
 import re
 import secrets
 from collections.abc import AsyncIterator
@@ -14,13 +13,11 @@ from streamlit.proto.Alert_pb2 import Alert
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
 __all__ = ["Session", "open_socket", "session", "upload_request"]
 
 _PATIENCE_S = 120
-_EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"  # key under which the page sends the events of a version 2 component
 
 
 class Session:
@@ -37,7 +34,6 @@ class Session:
     def __init__(self, socket: ClientConnection, address: str, headers: dict[str, str]) -> None:
         self._socket, self._host, self._headers = socket, urlsplit(address).netloc, headers
         self._id, self._page, self._query = "", "", ""
-        self._widgets: list[WidgetState] = []
         self._known: dict[str, tuple[Element, str]] = {}  # large elements, which are not sent twice
         self._shown: dict[tuple[int, ...], tuple[Element, str]] = {}  # by place, with their fragments
         self.pages: dict[str, str] = {}
@@ -54,29 +50,7 @@ class Session:
 
     async def switch(self, path: str) -> None:
         """Show another page."""
-        self._page, self._query, self._widgets = self.pages[path], "", []
-        await self._run()
-
-    async def tell(self, component: str, event: str, value: object) -> None:
-        """Send an event of a version 2 component, given the end of its id."""
-        teller = self.component(component).id
-        trigger = WidgetState(id=_EVENTS.format(teller))
-        trigger.json_trigger_value = json.dumps([{"event": event, "value": value}])
-        fragment = next(f for e, f in self._shown.values() if e.bidi_component.id == teller)
-        await self._run(trigger, fragment=fragment)
-
-    async def upload(self, name: str, data: bytes) -> None:
-        """Upload a file with the file uploader of the page."""
-        uploader = next(e.file_uploader for e in self.elements if e.WhichOneof("type") == "file_uploader")
-        urls = await self.file_address(name)
-        status = await asyncio.to_thread(_put, self._host, self._headers, urls.upload_url, name, data)
-        if status != 204:
-            raise RuntimeError(f"the upload was answered with {status}")
-        state = WidgetState(id=uploader.id)
-        info = state.file_uploader_state_value.uploaded_file_info.add()
-        info.file_id, info.name, info.size = urls.file_id, name, len(data)
-        info.file_urls.CopyFrom(urls)
-        self._widgets.append(state)
+        self._page, self._query = self.pages[path], ""
         await self._run()
 
     async def file_address(self, name: str) -> Any:
@@ -99,15 +73,6 @@ class Session:
         for _ in range(n):
             await self._socket.send(message)
 
-    def component(self, key: str) -> Any:
-        """Return the version 2 component whose id ends with `key`."""
-        found = (e.bidi_component for e in self.elements if e.WhichOneof("type") == "bidi_component")
-        return next(component for component in found if component.id.endswith(f"-{key}"))
-
-    def data(self, key: str) -> Any:
-        """Return the data of that component."""
-        return json.loads(self.component(key).json)
-
     def problems(self) -> list[str]:
         """Return the errors on the page."""
         exceptions = [e.exception.message for e in self.elements if e.WhichOneof("type") == "exception"]
@@ -119,13 +84,11 @@ class Session:
         self.said += said
         return ForwardMsg.FromString(said)
 
-    async def _run(self, *triggers: WidgetState, fragment: str = "") -> None:
+    async def _run(self) -> None:
         asked = BackMsg()
         rerun = asked.rerun_script
         rerun.page_script_hash, rerun.query_string = self._page, self._query
-        rerun.widget_states.widgets.extend([*self._widgets, *triggers])
         rerun.cached_message_hashes.extend(self._known)
-        rerun.fragment_id = fragment
         self.said = b""
         await self._socket.send(asked.SerializeToString())
         while True:
@@ -202,16 +165,3 @@ def upload_request(host: str, headers: dict[str, str], name: str, data: bytes) -
         **headers, "Cookie": "; ".join(cookies), "X-Xsrftoken": token,
         "Content-Type": f"multipart/form-data; boundary={mark}",
     }  # fmt: skip
-
-
-def _put(host: str, headers: dict[str, str], url: str, name: str, data: bytes) -> int:
-    """Send a file as the page does; return the status."""
-    body, sent = upload_request(host, headers, name, data)
-    connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
-    try:
-        connection.request("PUT", url, body, sent)
-        answer = connection.getresponse()
-        answer.read()
-        return answer.status
-    finally:
-        connection.close()
