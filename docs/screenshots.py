@@ -22,6 +22,7 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
+from docs.film import Film
 from docs.pictures import ROOT, accept
 from musicsim.audio import transcode, transcode_suffix
 from musicsim.demo import plan_collection, write_song
@@ -130,6 +131,41 @@ def take_listen(page: Page, songs: Sequence[Song]) -> None:
     _shoot(page, "listen")
 
 
+def take_film(page: Page, songs: Sequence[Song]) -> None:
+    """Film Listen: a search, music, *Why?*, and calmer songs."""
+    song = _good_song(songs)
+    page.set_viewport_size(SMALL)
+    _open(page, "/")
+    actions.wait_for_map(page)
+    page.wait_for_timeout(2000)
+    film = Film(page)
+    film.watch(1.0)
+    page.get_by_role("combobox", name="Search", exact=True).click()
+    film.press(song.title[: max(4, len(song.title) // 2)])
+    page.get_by_role("option").first.wait_for()
+    film.watch(1.2)
+    page.get_by_role("option").filter(has_text=song.title).filter(has_not_text="artist,").first.click()
+    film.watch(4.0)
+    row = actions.rows(page).nth(1)
+    row.hover()
+    film.watch(0.8)
+    row.get_by_role("button", name=re.compile("^Actions for")).click()
+    film.watch(0.8)
+    row.get_by_role("button", name=re.compile("^Why")).click()
+    page.get_by_role("dialog").get_by_text("Sources of the similarity").wait_for()
+    film.watch(3.5)
+    page.keyboard.press("Escape")
+    film.watch(0.8)
+    page.get_by_role("button", name="Calmer", exact=True).click()
+    film.watch(2.5)
+    actions.rows(page).nth(3).click()
+    film.watch(3.0)
+    target = DOCS / "images" / "film.webp"
+    seconds = film.save(target)
+    print(f"{target.relative_to(ROOT)}: {seconds:.0f} s, {target.stat().st_size / 1e6:.1f} MB")  # noqa: T201
+    accept(["film"])
+
+
 def take_thumbs(page: Page, songs: Sequence[Song]) -> None:
     """Give two results a thumb up, and one a thumb down."""
     _start(page, _good_song(songs))
@@ -144,7 +180,7 @@ def take_why(page: Page, songs: Sequence[Song], name: str = "why") -> None:
     """Ask why two songs are alike."""
     _start(page, _good_song(songs))
     actions.ask(page, 1)
-    page.locator(".stPlotlyChart .bars").first.wait_for()
+    page.get_by_role("dialog", name="Why are these two similar?").locator(".bars").wait_for()
     _shoot(page, name)
 
 
@@ -262,11 +298,8 @@ def take_trained(page: Page, songs: Sequence[Song]) -> None:
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
     page.wait_for_selector(actions.IDLE)
     _start(page, _good_song(songs))
-    page.locator(".st-key-search_more button").first.click()
-    page.get_by_role("combobox", name="Compare with model").click()
-    page.get_by_role("option").first.click()
+    page.get_by_role("combobox", name="Compare with model").select_option(index=1)
     page.get_by_text("Rings mark the nearest").wait_for()
-    page.keyboard.press("Escape")
     _shoot(page, "two-maps")
     take_why(page, songs)
 
@@ -393,7 +426,8 @@ def take_tour(page: Page, songs: Sequence[Song]) -> None:
     film(4)
     _find(page, WORDS)
     page.keyboard.press("Enter")
-    page.get_by_text("Songs that are").first.wait_for()
+    page.get_by_role("button", name=re.compile("^Remove: slow")).wait_for()
+    actions.player_plays(page)
     film(5)
     with tempfile.TemporaryDirectory() as folder:
         # a song of another demo collection, which is not in the library
@@ -405,10 +439,10 @@ def take_tour(page: Page, songs: Sequence[Song]) -> None:
     page.get_by_role("button", name="Calmer", exact=True).click()
     page.get_by_text("calmer ✕").wait_for()
     film(7)
-    page.locator(".st-key-listen_save button").first.click()
-    page.get_by_label("Name", exact=True).wait_for()
+    page.get_by_role("button", name="More about this song").click()
+    page.get_by_label("Name of the playlist").wait_for()
     film(8)
-    page.get_by_role("button", name="Open on Playlist").click()
+    page.get_by_role("button", name="Open as a playlist").click()
     page.get_by_role("heading", name="Playlist", exact=True).wait_for()
     _generate(page)
     film(9)
@@ -468,6 +502,7 @@ def _write_history(songs: Sequence[Song], target: Path) -> Path:
 
 
 DEMO = {
+    "film": take_film,
     "library": take_library,
     "thumbs": take_thumbs,
     "walk": take_walk,
