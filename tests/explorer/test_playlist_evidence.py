@@ -29,7 +29,7 @@ def is_evidence(library, ids):
         "training": n_trained > 0,
         "weights and evaluation": bool(collect_playlists(snapshot).rows),
         "edges": any(name.startswith("playlist") for name in edges),
-        "shared playlists": bool(library.saved_playlists.count_shared([(ids[0], ids[1])])),
+        "shared playlists": bool(snapshot.count_shared_playlists([(ids[0], ids[1])])),
         "reasons": any("playlist" in reason for reason in describe_pairs(snapshot, song, others)),
     }
     assert len(set(readers.values())) == 1, readers

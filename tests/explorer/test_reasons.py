@@ -207,10 +207,9 @@ def test_playlists_are_not_counted_if_there_are_many(anonymous, monkeypatch):
     anonymous.add_playlists([(f"list {n}", None, ids) for n in range(4)], source="test")
     anonymous.add_playlists([("another", None, [ids[1], other])], source="other test")
     pairs = [tuple(ids), (ids[1], other), (ids[0], other)]
-    assert anonymous.saved_playlists.count_shared(pairs) == {tuple(ids): 4, (ids[1], other): 1}
-    assert anonymous.saved_playlists.count_shared([tuple(ids)]) == {tuple(ids): 4}
+    assert take_snapshot(anonymous).count_shared_playlists(pairs) == {tuple(ids): 4, (ids[1], other): 1}
     monkeypatch.setattr("musicsim.library.stores.playlists._MAX_SEARCHED", 3)
-    assert anonymous.saved_playlists.count_shared([tuple(ids)]) == {}
+    assert take_snapshot(anonymous).count_shared_playlists(pairs) == {}
 
 
 def test_property_of_all_songs_comes_last(tiny_library):

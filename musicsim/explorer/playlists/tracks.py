@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -75,4 +75,6 @@ def render_track(track: Track) -> dict[str, Any]:
         name: float(value) if value is not None and math.isfinite(value) else None
         for name, value in (("duration_s", track.duration_s), ("loudness", track.loudness))
     }
-    return asdict(track) | {"song_id": int(track.song_id)} | numbers
+    return (
+        {field.name: getattr(track, field.name) for field in fields(Track)} | {"song_id": int(track.song_id)} | numbers
+    )

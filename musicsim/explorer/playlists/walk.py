@@ -336,7 +336,7 @@ class Walk:
         A paced random jump to a near song counts as similar in sound. With `has_near_jumps`, all of them are near.
         """
         self.snapshot.tags_of(song.id for song in songs)  # one query instead of one per step
-        n_shared = self.snapshot.library.saved_playlists.count_shared(list(pairwise(song.id for song in songs)))
+        n_shared = self.snapshot.count_shared_playlists(list(pairwise(song.id for song in songs)))
         edges: list[Edge | None] = []
         for step, previous, song in zip(steps, [None, *songs], songs, strict=False):
             if step is None:

@@ -54,7 +54,7 @@ def describe_pairs(
     if song is not None:
         pairs = [(song.id, other.id) for other in others]
         in_need = [pair for pair, each in zip(pairs, facts, strict=True) if len(each.strong) < _N_REASONS]
-        n_shared = snapshot.library.saved_playlists.count_shared(in_need)
+        n_shared = snapshot.count_shared_playlists(in_need)
         for pair, each in zip(pairs, facts, strict=True):
             _add_playlists(each, n_shared.get(pair, 0))
     strong = [set(each.strong) for each in facts]

@@ -102,10 +102,16 @@ class _Sound:
 
 def _find_sound(snapshot: Snapshot) -> _Sound | None:
     """Return the features of the built-in model; None before it has been fitted."""
-    record = snapshot.library.models.native()
-    if record is None or record.n_features != N_SOUND_FEATURES or not snapshot.library.models.is_whole(record):
-        return None
-    return _read_sound(snapshot.library, record.id, snapshot.n_indexed)
+    model_id = _find_native(snapshot.library, snapshot.revision)
+    return None if model_id is None else _read_sound(snapshot.library, model_id, snapshot.n_indexed)
+
+
+@lru_cache(maxsize=8)
+def _find_native(library: Library, revision: int) -> str | None:
+    del revision  # part of the cache key
+    record = library.models.native()
+    is_usable = record is not None and record.n_features == N_SOUND_FEATURES and library.models.is_whole(record)
+    return record.id if record is not None and is_usable else None
 
 
 @lru_cache(maxsize=2)

@@ -2,9 +2,10 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -239,6 +240,10 @@ class Snapshot:
     def _tag_cache(self) -> "_LruCache[list[tuple[str, float]]]":
         return _LruCache(lambda ids: {i: [] for i in ids} | self.library.tags(ids))
 
+    @cached_property
+    def _list_cache(self) -> "_LruCache[set[int]]":
+        return _LruCache(lambda ids: {i: set() for i in ids} | self.library.saved_playlists.find_lists(ids))
+
     def present_ids(self, ids: Iterable[int]) -> tuple[int, ...]:
         """Return the ids of songs that can be compared; a duplicate becomes the song that represents it."""
         rows = self.rows_of(ids)
@@ -302,6 +307,11 @@ class Snapshot:
             return self.library.tags()
         return {i: tags for i, tags in self._tag_cache.get(list(song_ids)).items() if tags}
 
+    def count_shared_playlists(self, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
+        """Return the number of people's playlists that contain both songs of each pair of ids, if there are any."""
+        lists = self._list_cache.get(list(chain.from_iterable(pairs)))
+        return {(one, other): n for one, other in pairs if (n := len(lists[one] & lists[other]))}
+
 
 _albums_lock = threading.Lock()  # sessions that need the albums at the same time wait for one read
 
@@ -347,5 +357,13 @@ def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
 
 
 def snapshot_under(library: Library, model: str | None) -> Snapshot:
-    """Return the current snapshot under the model of this name, or the active model; raises NotFoundError."""
-    return take_snapshot(library, library.models.find(model).id if model else None)
+    """Return the current snapshot under the model of this name, or the active model; raises NotFoundError.
+
+    Requests share it until the library changes, so that they read each song only once.
+    """
+    return _share(library, library.revision, library.models.find(model).id if model else None)
+
+
+@lru_cache(maxsize=6)
+def _share(library: Library, revision: int, model_id: str | None) -> Snapshot:
+    return Snapshot(library, revision, model_id)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from musicsim.library.db.columns import Labels
 from musicsim.library.tags.artists import fold_name, spelling_groups, strip_accents
 
 
+@lru_cache(maxsize=10_000)
 def genre_key(name: str) -> str:
     """Return the key that all spellings of a genre share: its letters and digits, without case and accents."""
     plain = strip_accents(name.replace("&", " and ").replace("+", " and "))

@@ -2,9 +2,8 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -65,20 +64,20 @@ class PlaylistStore(Tables):
         """Return the playlists that are evidence of people's choices: all except generated ones."""
         return [playlist for playlist in self.all(source) if not playlist.is_generated]
 
-    def count_shared(self, pairs: Collection[tuple[int, int]]) -> dict[tuple[int, int], int]:
-        """Return the number of playlists that contain both songs of each pair of ids; pairs without any are left out.
+    def find_lists(self, song_ids: Iterable[int]) -> dict[int, set[int]]:
+        """Return the ids of the playlists that contain each song, keyed by song id.
 
-        Only playlists made by people count. In a library with very many playlists, the result is empty, because every
-        call reads all of them.
+        Only playlists made by people count. In a library with very many playlists, the result is empty, because
+        reading their songs takes too long.
         """
         p, m = schema.playlists.c, schema.playlist_songs.c
-        if not pairs or self._value(sa.select(p.id).offset(_MAX_SEARCHED).limit(1)) is not None:
+        if self._value(sa.select(p.id).offset(_MAX_SEARCHED).limit(1)) is not None:
             return {}
         query = sa.select(m.song_id, m.playlist_id).join(schema.playlists, p.id == m.playlist_id)
         lists = defaultdict[int, set[int]](set)
-        for row in self._rows(query.where(m.song_id.in_(some_ids(chain.from_iterable(pairs))), ~_IS_GENERATED)):
-            lists[row.song_id].add(row.playlist_id)
-        return {(one, other): n for one, other in pairs if (n := len(lists[one] & lists[other]))}
+        for song_id, playlist_id in self._rows(query.where(m.song_id.in_(some_ids(song_ids)), ~_IS_GENERATED)):
+            lists[song_id].add(playlist_id)
+        return lists
 
     def add(self, playlists: Iterable[NewPlaylist], source: str) -> int:
         """Add playlists and return their number; those with the same source, name and category are replaced.
