@@ -18,7 +18,7 @@ def test_frame_tells_what_is_open_and_what_the_user_may_do(full):
     assert context.pop("session")["restored"] == ""
     assert context == {
         "library": full.name, "model": record.name, "modelId": record.id, "revision": full.revision, "isOwner": True,
-        "keepsPlays": True,
+        "keepsPlays": True, "restores": True,
     }  # fmt: skip
 
 
@@ -31,7 +31,9 @@ def test_visitors_are_no_owners_and_their_plays_are_not_kept(full, monkeypatch):
 
 
 def test_listen_names_a_song_to_begin_with(full):
-    (data,) = sent(open_page("listen"), "listen/page")
+    app = open_page("listen")
+    assert not context_of(app)["restores"]  # the tab owns what Listen shows
+    (data,) = sent(app, "listen/page")
     assert data["first"]["title"] in {song.title for song in full.songs()}
 
 
