@@ -285,6 +285,11 @@ def test_thumbs_rerank_results_undo_and_save(page, address, home):
     expect(first).to_have_count(0)
     with Library.open(home / "library") as library:
         until(lambda: library.judgments.ratings_of(song.id) == {before[5]: 1, before[0]: -1})
+        other = page.context.new_page()  # without the titles of an earlier list
+        visit(other, address, "listen", f"?song={song.id}")
+        left_out = next(one.title for one in songs_of(home) if one.id == before[0])
+        expect(other.get_by_role("button", name=f"Remove: without {left_out}", exact=True)).to_be_visible()
+        other.close()
         page.reload()
         expect(pressed).to_have_count(1)
         undo = page.get_by_role("button", name="Undo", exact=True)

@@ -2,7 +2,7 @@
 // view shows it; everything stays while the user is on another page.
 
 import { Refusal, ask, post } from "../addresses.js";
-import { trackOf } from "../player/engine.js";
+import { fetchTracks, trackOf } from "../player/engine.js";
 import { stored } from "../storage.js";
 import { Sounds, factsOf } from "./sounds.js";
 import * as states from "./state.js";
@@ -420,6 +420,8 @@ export class Listening {
     if (!context.isOwner || !now?.seed.song) return;
     try {
       const { queue } = await ask("api/thumbs", { library: context.library, song: now.seed.song });
+      const unnamed = Object.keys(queue ?? {}).map(Number).filter((id) => !this.titles.has(id));
+      if (unnamed.length) for (const { song_id: id, title } of await fetchTracks(context.library, unnamed)) this.titles.set(id, title);
       if (this.model?.now.seed !== model?.now.seed || this.model?.now.thumbs.length || !Object.keys(queue ?? {}).length) return;
       /** @type {[number, 1 | -1][]} */
       const thumbs = Object.entries(queue).map(([id, value]) => [Number(id), value]);

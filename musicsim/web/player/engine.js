@@ -57,8 +57,8 @@ export function trackOf(library, id, { title = "", artist = "" } = {}) {
   };
 }
 
-/** @returns {Promise<Track[]>} */
-async function fetchTracks(library, songs) {
+/** Return what is known about songs; unknown ones are left out. @returns {Promise<Track[]>} */
+export async function fetchTracks(library, songs) {
   return (await post("api/tracks", { songs }, { library })).tracks;
 }
 
