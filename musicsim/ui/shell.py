@@ -108,8 +108,8 @@ def _draw() -> None:
     ]
     page = st.navigation(pages)
     try:
-        active_library()
         take_address(page.url_path)
+        active_library()
         active_model()
         with st.sidebar:
             _sidebar(page.url_path)
@@ -120,7 +120,6 @@ def _draw() -> None:
             if missing := NOT_HERE.get():
                 words = f"Not found: {plain(', '.join(missing))}. It may have been deleted."
                 st.warning(words, icon=":material/link_off:")
-                NOT_HERE.set([])
         page.run()
         warm_up()
     except MusicsimError as error:

@@ -180,6 +180,8 @@ def test_address_cannot_open_other_library(strangers):
     app.run()
     assert "Not found: the library" in said(app)
     assert app.session_state["library"] == strangers.name
+    assert "Not found: the library" in said(app.run()), "a page may run again at once"
+    assert "Not found" not in said(app.switch_page(PAGES["playlist"]).run())
 
 
 def test_answers_are_private_and_saved_only_if_enabled(strangers, monkeypatch, tmp_path):

@@ -47,7 +47,7 @@ class Key(Generic[T]):
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pages use", per_library=True)
 LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of the open library")
 DIALOG: Key[tuple[str, Any] | None] = Key("dialog", lambda: None, "open dialog and its subject", per_library=True)
-NOT_HERE: Key[list[str]] = Key("not_here", list, "parts of the address that were not found")
+NOT_HERE: Key[list[str]] = Key("not_here", list, "what was not found since the page was opened")
 SECTIONS: dict[str, Key[str]] = {
     page: Key(f"{page}_section", str, "name of the page's open tab, as in its URL; empty for the first one")
     for page in ("playlist", "train", "library", "research")

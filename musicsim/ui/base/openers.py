@@ -112,6 +112,8 @@ def take_address(page: str) -> None:
         close_dialog()
     context = get_script_run_ctx()
     is_changed = bool(query) if is_new_page else context is not None and context.is_history_navigation
+    if is_new_page or is_changed:
+        NOT_HERE.set([])
     if is_changed and last != (page, query):
         _follow(query)
         if page in SECTIONS:
@@ -147,4 +149,4 @@ def _follow(query: dict[str, str]) -> None:
     if model is not None and model not in models:
         missing.append(f"the model “{model}”")
     MODEL.set(models.get(model) if model is not None else None)
-    NOT_HERE.set(missing)
+    NOT_HERE.set([*NOT_HERE.get(), *missing])
