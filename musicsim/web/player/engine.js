@@ -577,7 +577,8 @@ export class Engine {
     this.askedBehind = last.uid;
     this.asking = this.moreBehind(last).then((tracks) => {
       if (this.tracks.at(-1) !== last) return; // the queue has changed in the meantime
-      if (!tracks.length) this.view?.notify("The music ends with this song: no other playable song was found.", "info");
+      const isEnd = !tracks.length && !this.failed.has(last.uid); // else the message is about the failure
+      if (isEnd) this.view?.notify("The music ends with this song: no other playable song was found.", "info");
       this.tracks.push(...this.entries(tracks));
       this.queueChanged();
     });
