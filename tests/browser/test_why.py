@@ -78,7 +78,7 @@ def test_dialog_stays_when_page_runs_again(page, address, home):
     player_plays(page)
     dialog = ask(page, 1)
     waves = dialog.get_by_test_id("two-waves").element_handle()
-    playing = page.get_by_role("heading", level=2, include_hidden=True).first
+    playing = page.get_by_test_id("listen").get_by_role("heading", level=2, include_hidden=True).first
     before = playing.inner_text()
     page.evaluate("window[Symbol.for('musicsim.player')].next()")
     expect(playing).not_to_have_text(before)

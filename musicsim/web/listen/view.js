@@ -194,11 +194,11 @@ export class ListenView {
     this.fitted = listening.player.view;
     const isBegun = listening.hasSeed;
     this.root.toggleAttribute("data-begun", isBegun);
-    this.beginning.hidden = isBegun || Boolean(listening.doing);
+    this.beginning.hidden = isBegun || Boolean(listening.doing) || !listening.known; // the address may name a song
     this.card.hidden = !isBegun;
     this.chips.hidden = !isBegun && listening.marked.length < 2;
-    if (!isBegun) this.renderBeginning();
-    else this.renderCard();
+    if (!this.beginning.hidden) this.renderBeginning();
+    if (isBegun) this.renderCard();
     this.renderChips();
     this.renderStatus();
     this.renderList();
