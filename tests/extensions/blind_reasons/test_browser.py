@@ -35,7 +35,7 @@ def test_true_reason_is_told_after_the_answer(page, address, home):
     page.get_by_role("button", name=re.compile("^Reason 1 is true")).click()
     truth = main.get_by_text(re.compile("^Reason [12] is true: both "))
     expect(truth).to_be_visible()
-    assert any(title in main.inner_text() for title in titles)
+    expect(main).to_contain_text(re.compile("|".join(map(re.escape, titles))))
     n_found = int("Reason 1" in truth.inner_text())
     expect(main.get_by_text(f"You found the true reason in {n_found} of 1 question (")).to_be_visible()
     with Library.open(home / "library") as library:
