@@ -10,19 +10,20 @@ MINE, OTHERS = Recording("recording001.flac", b"1"), Recording("recording002.fla
 
 
 def answers(recording: Recording, seen: Seen) -> list[int]:
-    """Each recording has answers of its own; a thumb puts its song in front."""
+    """Each recording has answers of its own, without songs that do not fit."""
     ids = [1, 2, 3] if recording is MINE else [4, 5, 6]
-    return sorted(ids, key=lambda song_id: -dict(seen.said).get(song_id, 0))
+    return [song_id for song_id in ids if dict(seen.said).get(song_id, 0) >= 0]
 
 
 @pytest.mark.parametrize(
     ("names", "seen", "is_own"),
     [
-        ({MINE.name}, [Seen(None, (), [1, 2, 3]), Seen(None, ((3, 1),), [3, 1, 2])], True),
+        ({MINE.name}, [Seen(None, (), [1, 2, 3]), Seen(None, ((3, -1),), [2, 1])], True),
         (set(), [], True),
         ({MINE.name, OTHERS.name}, [Seen(None, (), [1, 2, 3])], False),
         ({MINE.name}, [Seen(None, (), [4, 5, 6])], False),
-        ({MINE.name}, [Seen(None, (), [3, 1, 2])], False),
+        ({MINE.name}, [Seen(None, ((3, -1),), [3, 1, 2])], False),
+        ({MINE.name}, [Seen(None, (), [])], False),
     ],
 )
 def test_detects_data_of_other_visitors(names, seen, is_own):
