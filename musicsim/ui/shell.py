@@ -109,7 +109,6 @@ def _draw() -> None:
     page = st.navigation(pages)
     try:
         take_address(page.url_path)
-        active_library()
         active_model()
         with st.sidebar:
             _sidebar(page.url_path)

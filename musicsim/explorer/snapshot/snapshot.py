@@ -357,11 +357,17 @@ def take_snapshot(library: Library, model_id: str | None = None) -> Snapshot:
 
 
 def snapshot_under(library: Library, model: str | None) -> Snapshot:
-    """Return the current snapshot under the model of this name, or the active model; raises NotFoundError.
+    """Return the shared snapshot under the model of this name, or the active model; raises NotFoundError."""
+    record = library.models.find(model) if model else library.models.active()
+    return share_snapshot(library, record.id if record else None)
 
-    Requests share it until the library changes, so that they read each song only once.
+
+def share_snapshot(library: Library, model_id: str | None) -> Snapshot:
+    """Return the current snapshot, which pages and requests share until the library changes.
+
+    So they read each song only once.
     """
-    return _share(library, library.revision, library.models.find(model).id if model else None)
+    return _share(library, library.revision, model_id)
 
 
 @lru_cache(maxsize=6)

@@ -15,7 +15,7 @@ from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.map_columns import colours_offered
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer.snapshot.snapshot import Snapshot, share_snapshot
 from musicsim.explorer.snapshot.words import parse_words
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
@@ -59,7 +59,7 @@ def active_model() -> str | None:
 
 @st.cache_resource(max_entries=6, show_spinner=False, hash_funcs=BY_STATE)
 def _snapshot(library: Library, model_id: str | None) -> Snapshot:
-    current = take_snapshot(library, model_id)
+    current = share_snapshot(library, model_id)
     with suppress(ModelError):  # the model's files are missing; pages that compare songs report it
         if current.model_rows is not None:
             current.model_rows.build_index_in_background()
