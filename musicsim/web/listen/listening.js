@@ -420,11 +420,11 @@ export class Listening {
     if (!context.isOwner || !now?.seed.song) return;
     try {
       const { queue } = await ask("api/thumbs", { library: context.library, song: now.seed.song });
-      const unnamed = Object.keys(queue ?? {}).map(Number).filter((id) => !this.titles.has(id));
-      if (unnamed.length) for (const { song_id: id, title } of await fetchTracks(context.library, unnamed)) this.titles.set(id, title);
-      if (this.model?.now.seed !== model?.now.seed || this.model?.now.thumbs.length || !Object.keys(queue ?? {}).length) return;
       /** @type {[number, 1 | -1][]} */
-      const thumbs = Object.entries(queue).map(([id, value]) => [Number(id), value]);
+      const thumbs = Object.entries(queue ?? {}).map(([id, value]) => [Number(id), value]);
+      const unnamed = thumbs.map(([id]) => id).filter((id) => !this.titles.has(id));
+      if (unnamed.length) for (const { song_id: id, title } of await fetchTracks(context.library, unnamed)) this.titles.set(id, title);
+      if (this.model?.now.seed !== model?.now.seed || this.model?.now.thumbs.length || !thumbs.length) return;
       this.model = { .../** @type {states.Model} */ (this.model), now: { .../** @type {states.Request} */ (this.now), thumbs } };
       this.ask();
     } catch (error) {
