@@ -208,8 +208,9 @@ def test_playlists_are_not_counted_if_there_are_many(anonymous, monkeypatch):
     anonymous.add_playlists([("another", None, [ids[1], other])], source="other test")
     pairs = [tuple(ids), (ids[1], other), (ids[0], other)]
     assert take_snapshot(anonymous).count_shared_playlists(pairs) == {tuple(ids): 4, (ids[1], other): 1}
+    assert take_snapshot(anonymous).count_shared_playlists([tuple(ids)]) == {tuple(ids): 4}
     monkeypatch.setattr("musicsim.library.stores.playlists._MAX_SEARCHED", 3)
-    assert take_snapshot(anonymous).count_shared_playlists(pairs) == {}
+    assert take_snapshot(anonymous).count_shared_playlists([tuple(ids)]) == {}
 
 
 def test_property_of_all_songs_comes_last(tiny_library):
