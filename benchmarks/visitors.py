@@ -36,6 +36,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,7 @@ from benchmarks.support.proxy import balanced
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from benchmarks.support.streamlit_session import Session, session
 from musicsim import demo
+from musicsim.explorer.playlists.queue import ALIKE, N_ALIKE
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.feedback import Thumbs
 from musicsim.explorer.search.query import Example, make_example
@@ -80,7 +82,6 @@ _LOG, _LOG_SHOWN = ("servers.log", 5_000)  # log of the servers, and the length 
 _NAME = re.compile(rb"recording\d{3}\.(?:flac|ogg)")
 _IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 _THUMBS = {"like": 1, "unlike": -1}
-_N_ALIKE = 4  # as in musicsim/explorer/playlists/queue.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +133,23 @@ class Visit:
     names: set[str] = field(default_factory=set)  # of the files shown
     failure: str = ""
 
-    def is_own(self, answers: Callable[[Recording, Seen], list[int]]) -> bool:
-        """Return whether the visitor saw its own file and its own results, and nobody else's."""
+    def is_own(self, answers: Callable[[Recording, Seen], dict[int, float]]) -> bool:
+        """Return whether the visitor saw its own file and its own results, and nobody else's.
+
+        `answers` returns the similarity of each song that may be shown.
+        """
         return self.names <= {self.recording.name} and all(
-            seen.ids and set(seen.ids) <= set(answers(self.recording, seen)) for seen in self.seen
+            _is_ranked(seen.ids, answers(self.recording, seen)) for seen in self.seen
         )
+
+
+def _is_ranked(ids: Sequence[int], similarity: dict[int, float]) -> bool:
+    """Return whether these are nearest songs in order; near-equal songs may change places."""
+    return (
+        bool(ids)
+        and set(ids) <= similarity.keys()
+        and all(similarity[one] > similarity[later] - ALIKE for one, later in combinations(ids, 2))
+    )
 
 
 class _Screen(ABC):
@@ -242,7 +255,8 @@ class _Tab(_Screen):
         return [int(i) for i in await self._rows.evaluate_all(nearest)]
 
     async def names(self) -> set[str]:
-        return _names((await self._page.locator("body").inner_text()).encode())
+        shown = [self._page.locator("body"), self._page.get_by_test_id("listen")]  # Listen is in a shadow tree
+        return _names("\n".join([text for one in shown for text in await one.all_inner_texts()]).encode())
 
     @property
     def _rows(self) -> Locator:
@@ -394,11 +408,11 @@ class _Answers:
         self._now = now
         self._examples: dict[str, Example] = {}
 
-    def __call__(self, recording: Recording, seen: Seen) -> list[int]:
+    def __call__(self, recording: Recording, seen: Seen) -> dict[int, float]:
         query = self._example(recording) if seen.searched is None else seen.searched
-        request = SearchRequest(k=SearchRequest().k + _N_ALIKE)  # near-equal songs change places
+        request = SearchRequest(k=SearchRequest().k + N_ALIKE)
         hits = find_requested(self._now, query, request, Thumbs(seen.said))
-        return [hit.song.id for hit in hits]
+        return {hit.song.id: hit.similarity or 0.0 for hit in hits}
 
     def _example(self, recording: Recording) -> Example:
         if recording.name not in self._examples:
@@ -483,6 +497,7 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     serving = _several_processes if settings.processes else _one_process
+    os.environ["MUSICSIM_PAGES_PER_ADDRESS"] = str(2 * (N_CLIENTS + N_TABS))  # as for a lecture hall behind one address
     with tempfile.TemporaryDirectory(prefix="musicsim-visitors-") as scratch:
         progress("composing what visitors search with")
         recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + N_TABS, settings.seed)

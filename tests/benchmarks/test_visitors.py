@@ -9,20 +9,23 @@ from benchmarks.visitors import Recording, Seen, Visit
 MINE, OTHERS = Recording("recording001.flac", b"1"), Recording("recording002.flac", b"2")
 
 
-def answers(recording: Recording, seen: Seen) -> list[int]:
-    """Each recording has answers of its own, without songs that do not fit."""
+def answers(recording: Recording, seen: Seen) -> dict[int, float]:
+    """Each recording has answers of its own; a thumb puts its song in front, or removes it."""
     ids = [1, 2, 3] if recording is MINE else [4, 5, 6]
-    return [song_id for song_id in ids if dict(seen.said).get(song_id, 0) >= 0]
+    thumbs = dict(seen.said)
+    return {i: 0.9 - 0.1 * n + thumbs.get(i, 0) for n, i in enumerate(ids) if thumbs.get(i, 0) >= 0}
 
 
 @pytest.mark.parametrize(
     ("names", "seen", "is_own"),
     [
-        ({MINE.name}, [Seen(None, (), [1, 2, 3]), Seen(None, ((3, -1),), [2, 1])], True),
+        ({MINE.name}, [Seen(None, (), [1, 2, 3]), Seen(None, ((3, 1),), [3, 1, 2])], True),
+        ({MINE.name}, [Seen(None, ((3, -1),), [1, 2])], True),
         (set(), [], True),
         ({MINE.name, OTHERS.name}, [Seen(None, (), [1, 2, 3])], False),
         ({MINE.name}, [Seen(None, (), [4, 5, 6])], False),
-        ({MINE.name}, [Seen(None, ((3, -1),), [3, 1, 2])], False),
+        ({MINE.name}, [Seen(None, (), [3, 1, 2])], False),
+        ({MINE.name}, [Seen(None, ((3, -1),), [1, 2, 3])], False),
         ({MINE.name}, [Seen(None, (), [])], False),
     ],
 )

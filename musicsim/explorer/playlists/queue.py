@@ -35,7 +35,7 @@ MAX_CALMER = 4
 _BLOCK = 12  # number of songs of the walk that are generated in one step
 # Nearest songs whose similarities differ by less than this may change places, so that two evenings differ. The last
 # places have a few more songs to choose from.
-_ALIKE, _N_ALIKE = 0.03, 4
+ALIKE, N_ALIKE = 0.03, 4
 _N_INSTEAD = 3  # number of songs that the walk stays near if the seed is not in the library
 _CALMER = 0.65  # after the first step, each step keeps this share of the calmer (or livelier) songs
 _MIN_LEFT = 12  # minimum number of songs that a step keeps
@@ -157,10 +157,10 @@ def _nearest(snapshot: Snapshot, request: QueueRequest) -> list[QueueItem]:
     """Return the songs nearest to the seed; more surprise means fewer songs."""
     share = min(1.0, (1.0 - request.surprise) / (1.0 - SURPRISE))
     k = max(1, round(share * request.search.k))
-    search = replace(request.search, k=k + _N_ALIKE)
+    search = replace(request.search, k=k + N_ALIKE)
     hits = find_requested(snapshot, request.query, search, request.thumbs, [*request.removed, *_seed_ids(request)])
     if request.query is not None:
-        shifts = np.random.default_rng(request.seed).uniform(0.0, _ALIKE, len(hits))
+        shifts = np.random.default_rng(request.seed).uniform(0.0, ALIKE, len(hits))
         order = np.argsort(shifts - [hit.similarity or 0.0 for hit in hits], kind="stable")
         hits = [hits[n] for n in order.tolist()]
     return [QueueItem(hit.song, hit.reason, hit.similarity) for hit in hits[:k]]
