@@ -16,6 +16,8 @@ The server's memory includes its workers. The measurement begins after one visit
 because a tab fetches covers and sound, which the client does not. It ends after one more visitor: only then Streamlit
 forgets the others.
 
+Every client has a separate address, sent in ``X-Forwarded-For`` as by a proxy.
+
 Every wait ends after two minutes: that visitor has failed, and the others continue. ``--library FOLDER`` selects a
 library that is copied, without its sound; the default is the demo collection.
 
@@ -128,6 +130,7 @@ class Visit:
 
     recording: Recording
     kind: str
+    address: str = "192.0.2.1"  # sent in X-Forwarded-For; tabs of Chromium have the machine's own
     steps: list[tuple[str, float]] = field(default_factory=list)  # name and seconds
     seen: list[Seen] = field(default_factory=list)
     names: set[str] = field(default_factory=set)  # of the files shown
@@ -178,8 +181,8 @@ class _Screen(ABC):
 
 
 class _Client(_Screen):
-    def __init__(self, of: Session, address: str) -> None:
-        self._session, self._listen, self._own = of, ListenClient(address), b""
+    def __init__(self, of: Session, listen: ListenClient) -> None:
+        self._session, self._listen, self._own = of, listen, b""
 
     async def open(self) -> None:
         await self._session.open()
@@ -283,7 +286,6 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
     async def look() -> None:
         await asyncio.sleep(rng.uniform(*pace.look_s))
 
-    await asyncio.sleep(rng.uniform(0.0, pace.arrive_s))
     await step("open", screen.open())
     await look()
     await step("page", screen.switch("listen"))
@@ -316,10 +318,12 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
 async def _visit(visit: Visit, address: str, browser: Browser | None, pace: Pace, seed: Sequence[int]) -> None:
     """Run a visit from arrival to departure; record an error as its failure."""
     rng = np.random.default_rng(seed)
+    await asyncio.sleep(rng.uniform(0.0, pace.arrive_s))
     try:
         if browser is None:
-            async with session(address) as of:
-                await _go_through(_Client(of, address), visit, pace, rng)
+            async with session(address, X_Forwarded_For=visit.address) as of:
+                listen = ListenClient(address, X_Forwarded_For=visit.address)
+                await _go_through(_Client(of, listen), visit, pace, rng)
             return
         context = await browser.new_context(viewport={"width": 1280, "height": 900})
         context.set_default_timeout(1000 * _PATIENCE_S)
@@ -448,8 +452,10 @@ async def _measured(
     (start,) = mb.values()
     watching = asyncio.create_task(memory.watch())
     visits = {
-        LECTURE: [Visit(r, "WebSocket" if i < N_CLIENTS else "Chromium") for i, r in enumerate(others)],
-        AT_ONCE: [Visit(r, "WebSocket") for r in others[:N_CLIENTS]],
+        LECTURE: [
+            Visit(r, "WebSocket" if i < N_CLIENTS else "Chromium", f"192.0.2.{2 + i}") for i, r in enumerate(others)
+        ],
+        AT_ONCE: [Visit(r, "WebSocket", f"192.0.2.{2 + i}") for i, r in enumerate(others[:N_CLIENTS])],
     }
     rows: list[Row] = []
     for pace, of in visits.items():
@@ -497,7 +503,6 @@ def _several_processes(settings: Settings, scratch: Path, progress: Progress) ->
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     serving = _several_processes if settings.processes else _one_process
-    os.environ["MUSICSIM_PAGES_PER_ADDRESS"] = str(2 * (N_CLIENTS + N_TABS))  # as for a lecture hall behind one address
     with tempfile.TemporaryDirectory(prefix="musicsim-visitors-") as scratch:
         progress("composing what visitors search with")
         recordings = _recordings(Path(scratch) / "recordings", 1 + N_CLIENTS + N_TABS, settings.seed)

@@ -50,8 +50,9 @@ def build_configuration(folder: Path, address: str, processes: Sequence[str]) ->
         ("hash $visitor consistent;\n", f"hash $visitor consistent;\n{listed}"),
         ("listen 443 ssl http2;", f"listen {address};"),
         ("server_name music.example;", "server_name _;"),
-        # all simulated visitors have one address
+        # all simulated visitors are on this machine: they say their address themselves
         ("limit_conn musicsim_pages 20;", "limit_conn musicsim_pages 1000;"),
+        ("X-Forwarded-For $remote_addr;", "X-Forwarded-For $http_x_forwarded_for;"),
         # the proxy has its own port, which browsers send
         ("proxy_set_header Host $host;", "proxy_set_header Host $http_host;"),
         ("proxy_pass http://127.0.0.1:8501;", "proxy_pass http://musicsim;"),
