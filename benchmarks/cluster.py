@@ -168,8 +168,8 @@ def comparing(folder: Path, n_songs: int, seed: int, progress: Progress) -> tupl
             there = listed("Dask cluster")
     alone_s, cluster_s = (row["cpu_s"] for row in rows)
     return rows, [
-        at_most("neighbour lists that differ from those found here", float(there != here), 0),
-        at_most("CPU seconds more of neighbour lists on a cluster, to begin", cluster_s - alone_s, 15),
+        at_most("neighbor lists that differ from those found here", float(there != here), 0),
+        at_most("CPU seconds more of neighbor lists on a cluster, to begin", cluster_s - alone_s, 15),
     ]
 
 

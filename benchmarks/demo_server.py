@@ -164,7 +164,7 @@ def _to_and_fro(library: Library, server: Supysonic, guest_seed: int) -> list[Cl
     server.scan()
     sync(library, Connections(library).get("home"), no_progress)
     done = fetch_missing(library, connection, no_progress)
-    claims.append(at_least("songs without a file here that were analysed", done.n_added, 1))
+    claims.append(at_least("songs without a file here that were analyzed", done.n_added, 1))
     (fetched,) = (song for song in library.songs() if song.id not in set(ids))
     is_whole = _heard(library, fetched.id) == guest.read_bytes() and not fetched.path.exists()
     claims.append(Claim("its sound through the proxy, by ranges", str(is_whole), "True", is_whole))

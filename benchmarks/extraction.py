@@ -1,6 +1,6 @@
 """From a file to delta-MFCC frames: ours against the librosa reference and against bliss, one process, one thread.
 
-Ours: `analyse_sound` (mono, 22,050 Hz, 13 MFCC, outline, typical part, hash of the sound) and the derivatives. The
+Ours: `analyze_sound` (mono, 22,050 Hz, 13 MFCC, outline, typical part, hash of the sound) and the derivatives. The
 librosa reference: `librosa.load` at 22,050 Hz mono, `mfcc`, two `delta`s. The rival bliss: `bliss_audio.Song(path)`,
 the fastest open rival, in a separate process. bliss computes other features (23 numbers per song). It may panic, or
 crash if the processor lacks an instruction set; those files are counted and left out of its ratio. Seconds are CPU
@@ -39,7 +39,7 @@ from benchmarks.support.report import (
     version,
 )
 from benchmarks.support.rival import RivalError, RivalProcess
-from musicsim.audio import analyse_sound, decode, delta_mfcc, derivatives
+from musicsim.audio import analyze_sound, decode, delta_mfcc, derivatives
 from musicsim.demo import SAMPLE_RATE, plan_collection, render
 
 REFERENCE_SR = 22050
@@ -47,7 +47,7 @@ REFERENCE_SR = 22050
 
 def by_us(path: Path) -> np.ndarray:
     """Return delta-MFCC as the library stores them: MFCC in half precision, derivatives computed from these."""
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     return derivatives(sound.mfcc.astype(np.float32))
 
 
@@ -59,7 +59,7 @@ def librosa_samples(path: Path) -> np.ndarray:
 
 
 def aspects_share(path: Path, repeats: int) -> float:
-    """Return the seconds that harmony and rhythm add to `analyse_sound`, over its seconds without them and decoding."""
+    """Return the seconds that harmony and rhythm add to `analyze_sound`, over its seconds without them and decoding."""
     import soundfile
 
     plain = io.BytesIO()
@@ -68,8 +68,8 @@ def aspects_share(path: Path, repeats: int) -> float:
     seconds = race(
         {
             "decoding": partial(decode, data),
-            "timbre": partial(analyse_sound, data),
-            "all": partial(analyse_sound, data, aspects=True),
+            "timbre": partial(analyze_sound, data),
+            "all": partial(analyze_sound, data, aspects=True),
         },
         repeats=repeats,
     )
@@ -123,7 +123,7 @@ def _bliss_on(path: Path, held: ExitStack) -> tuple[RivalProcess | None, str]:
         return None, "not installed"
     try:
         bliss = held.enter_context(RivalProcess(Bliss))
-        bliss.call("analyse", path)
+        bliss.call("analyze", path)
     except RivalError as error:
         return None, str(error)
     return bliss, ""
@@ -174,7 +174,7 @@ def measure(path: Path, repeats: int) -> dict[str, Any]:
     with ExitStack() as held:
         bliss, refused["bliss"] = _bliss_on(path, held)
         if bliss is not None:
-            rivals["bliss"] = partial(bliss.call, "analyse", path)
+            rivals["bliss"] = partial(bliss.call, "analyze", path)
         seconds = race(rivals, repeats=repeats)
     row: dict[str, Any] = {"file": path.name, "format": path.suffix[1:], "minutes": decoded.duration_s / 60}
     for name in ("ours", "librosa", "bliss"):

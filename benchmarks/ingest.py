@@ -201,7 +201,7 @@ def again(folder: Path, n_songs: int, seed: int, progress: Progress) -> tuple[li
         refresh(opened)
     runs = [command(["scan", "--library", str(library)], progress) for _ in range(3)]
     if runs[-1]["told"]["unchanged"] != n_songs:
-        raise RuntimeError("something was analysed again")
+        raise RuntimeError("something was analyzed again")
     wall = min(run["wall_s"] for run in runs)
     rows = [{"what": "musicsim scan, nothing changed", "who": "musicsim", "files": n_songs, "wall_s": wall}]
     return rows, [at_most(f"scan again of {n_songs} unchanged files, seconds", wall, 5.0)]

@@ -30,7 +30,7 @@ from benchmarks.support.streamlit_session import session
 from musicsim import LIBRARY_FILE
 from musicsim.explorer.refresh.placing import save_clusters_and_map
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot import neighbors
 from musicsim.library import Library
 from musicsim.library.processes.pools import LocalPool
 from musicsim.progress import no_progress
@@ -134,7 +134,7 @@ class _Phases:
         return sum(seconds for phase, seconds in self._seconds.items() if phase not in _PLACING_PHASES)
 
 
-def _analysed(folder: Path, n_copies: int, seed: int, progress: Progress) -> _Found:
+def _analyzed(folder: Path, n_copies: int, seed: int, progress: Progress) -> _Found:
     files, seconds = long_files(folder / "music", n_copies, seed)
     progress(f"{len(files)} files, {seconds / 3600:.1f} hours")
     cpu = CpuSeconds()
@@ -201,14 +201,14 @@ def _memory_of_the_app(folder: Path) -> float:
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     rows: list[dict[str, Any]] = []
     for measure, short, full in (
-        (_analysed, _COPIES, _FULL_COPIES),
+        (_analyzed, _COPIES, _FULL_COPIES),
         (_fitted, _SHORT, _FULL_SHORT),
         (_drawn, _DRAWN, _FULL_DRAWN),
     ):
         if measure is _drawn:
             with tempfile.TemporaryDirectory(prefix="musicsim-scale-") as name:
                 progress("compiling")
-                _drawn(Path(name), neighbours.INDEXED_FROM, settings.seed, lambda line: None)
+                _drawn(Path(name), neighbors.INDEXED_FROM, settings.seed, lambda line: None)
         for size in full if settings.full else short:
             with tempfile.TemporaryDirectory(prefix="musicsim-scale-") as name:
                 found = measure(Path(name), size, settings.seed, progress)

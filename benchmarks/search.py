@@ -169,9 +169,9 @@ def recall(X: Float32Array, Q: Float32Array, found: Int64Array, true: Int64Array
         The exact neighbors.
     """
     hits = 0
-    for q, ids, neighbours in zip(Q.astype(np.float64), found, true, strict=True):
+    for q, ids, neighbors in zip(Q.astype(np.float64), found, true, strict=True):
         different = np.unique(ids[ids >= 0])
-        furthest = np.linalg.norm(X[neighbours] - q, axis=1).max()
+        furthest = np.linalg.norm(X[neighbors] - q, axis=1).max()
         # rows at the same distance are equally good; the tolerance covers rounding only
         hits += np.count_nonzero(np.linalg.norm(X[different] - q, axis=1) <= furthest * (1 + 1e-9))
     return hits / true.size
@@ -523,7 +523,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 if __name__ == "__main__":
     main(
         "search",
-        "indexes for nearest neighbours",
+        "indexes for nearest neighbors",
         run,
         data=("spotify_msd", "mnist", "bigann10k"),
         rivals=("scikit-learn", *_RIVALS),

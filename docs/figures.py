@@ -15,7 +15,7 @@ from benchmarks.support.ranking_tasks import cal10k_like  # noqa: E402
 from musicsim.metric import MLR  # noqa: E402
 from tests.browser.chromium import FLAGS, find  # noqa: E402
 
-COLOURS = {"bundle": "#1f77b4", "admm": "#d95f02", "subgradient": "#7570b3"}
+COLORS = {"bundle": "#1f77b4", "admm": "#d95f02", "subgradient": "#7570b3"}
 LIMIT_S = 60.0
 
 
@@ -24,14 +24,14 @@ def convergence() -> go.Figure:
     task = cal10k_like()
     MLR(max_cuts=2).fit(task.X[:50], [i % 25 for i in range(50)])  # compile before the clock starts
     figure = go.Figure()
-    for solver, colour in COLOURS.items():
+    for solver, color in COLORS.items():
         mlr = MLR(C=100.0, solver=solver, max_cuts=2000)
         history = mlr.fit(task.X, task.relevance, callback=lambda step: step["seconds"] > LIMIT_S).history_
         seconds = [step["seconds"] for step in history]
         for name, dash in (("objective", "solid"), ("dual_bound", "dot")):
             label = solver if name == "objective" else f"{solver}, lower bound"
             figure.add_scatter(
-                x=seconds, y=[step[name] for step in history], name=label, line={"color": colour, "dash": dash}
+                x=seconds, y=[step[name] for step in history], name=label, line={"color": color, "dash": dash}
             )
     figure.update_xaxes(title="seconds", type="log", tickvals=[0.1, 0.3, 1, 3, 10, 30, 60])
     figure.update_yaxes(title="objective and lower bound", range=[0, 60])

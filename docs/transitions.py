@@ -22,7 +22,7 @@ from musicsim.extensions.mixtape.fades import Fade, Mixer  # noqa: E402
 
 WIDTH, ROW, LEFT, TOP = 1200, 130, 150, 60
 BEFORE_S = AFTER_S = 3.0
-COLOURS = {"earlier song": "#1f77b4", "later song": "#d95f02", "mix": "#333333"}
+COLORS = {"earlier song": "#1f77b4", "later song": "#d95f02", "mix": "#333333"}
 EXCERPT_S = 30
 
 
@@ -60,7 +60,7 @@ def draw(fade: Fade, y: Float32Array, path: Path) -> None:
     before = fade.start_s - leaving_s * np.arange(1, int(BEFORE_S / leaving_s) + 1)
     after = end_s + arriving_s * np.arange(1, int(AFTER_S / arriving_s) + 1)
     rows = ((0, np.concatenate([before, beats])), (1, np.concatenate([beats, after])), (2, beats))
-    for (name, colour), (row, times) in zip(COLOURS.items(), rows, strict=True):
+    for (name, color), (row, times) in zip(COLORS.items(), rows, strict=True):
         bottom = TOP + (row + 1) * ROW - 8
         for beat_s in times:
             canvas.line((x_of(beat_s), bottom - ROW + 16, x_of(beat_s), bottom), fill="#bbbbbb", width=2)
@@ -70,8 +70,8 @@ def draw(fade: Fade, y: Float32Array, path: Path) -> None:
         )
         heights = bottom - (ROW - 24) * strength / strength.max()
         xs = [x_of(first_s + i * 256 / SAMPLE_RATE) for i in range(len(strength))]
-        canvas.line(list(zip(xs, heights.tolist(), strict=True)), fill=colour, width=2)
-        canvas.text((10, bottom - ROW / 2), name, fill=colour, font=font)
+        canvas.line(list(zip(xs, heights.tolist(), strict=True)), fill=color, width=2)
+        canvas.text((10, bottom - ROW / 2), name, fill=color, font=font)
     for second in range(int(np.ceil(first_s)), int(last_s) + 1):
         canvas.text((x_of(second) - 8, TOP + 3 * ROW + 8), f"{second} s", fill="black", font=ImageFont.load_default(14))
     picture.quantize(64).save(path, optimize=True)

@@ -45,7 +45,7 @@ GRAZ = {
     "ADMM, T = 25": (6.0, 14.55), SUBGRADIENT: (5.3, 442.43),
 }  # fmt: skip
 """Table 4.1: error in %, seconds."""
-NEIGHBOURS = 5
+NEIGHBORS = 5
 _CODEWORDS, _TAU = 1024, 4
 
 
@@ -143,7 +143,7 @@ def left_out_error(Y: Float64Array, y: Int64Array) -> float:
 
     D = cdist(Y, Y)
     np.fill_diagonal(D, np.inf)  # a row does not vote for itself
-    votes = KNeighborsClassifier(NEIGHBOURS, metric="precomputed").fit(np.zeros_like(D), y)
+    votes = KNeighborsClassifier(NEIGHBORS, metric="precomputed").fit(np.zeros_like(D), y)
     return float(np.mean(votes.predict(np.minimum(D, np.finfo(float).max)) != y))
 
 
@@ -165,7 +165,7 @@ def measured_kernels(X: Float64Array, y: Int64Array, number: int, protocol: Prot
             Y = learner.transform(kernels)
             Y = Y if Y.shape[1] else np.zeros((len(Y), 1))  # W = 0: all distances are equal
             chosen_by = left_out_error(Y[train], y[train])
-            error = 100.0 * float(knn_errors(Y[train], y[train], Y[test], y[test], [NEIGHBOURS])[0])
+            error = 100.0 * float(knn_errors(Y[train], y[train], Y[test], y[test], [NEIGHBORS])[0])
             if best is None or chosen_by < best[0]:
                 best = chosen_by, {"error, %": error, "C": C, **_told(learner, seconds)}
         assert best is not None

@@ -77,7 +77,7 @@ def annotation_curve(said: Float64Array, truth: Float64Array) -> Curve:
     return precision.mean(axis=1), recall.mean(axis=1)
 
 
-def from_neighbours(D: Float64Array, tags: Float64Array, k: int) -> Float64Array:
+def from_neighbors(D: Float64Array, tags: Float64Array, k: int) -> Float64Array:
     """Return mean tags of the k nearest: D of shape (n_queries, n_songs), tags of shape (n_songs, n_tags)."""
     nearest = np.argsort(D, axis=1, kind="stable")[:, :k]
     mean: Float64Array = tags[nearest].mean(axis=1)
@@ -127,7 +127,7 @@ def _curves(
 ) -> dict[tuple[str, int], Curve]:
     """Return curves of each representation's (n_test, n_train) distances, by k."""
     found = {
-        (name, k): annotation_curve(from_neighbours(D, tags[train], k), tags[test])
+        (name, k): annotation_curve(from_neighbors(D, tags[train], k), tags[test])
         for name, D in distances.items()
         for k in KS
     }
@@ -188,13 +188,13 @@ def _claims(rows: list[Row]) -> Iterator[Claim]:
         if (DEMO, PPK, k) in of:
             lead = of[DEMO, f"{PPK}, {LEARNED}", k] - of[DEMO, GAUSSIANS, k]
             yield at_least(
-                f"demo, {k} neighbours: learned codewords above Gaussians, best F (thesis's order)", lead, 0.0
+                f"demo, {k} neighbors: learned codewords above Gaussians, best F (thesis's order)", lead, 0.0
             )
     for name in ("cal500", "gtzan"):
         chance = max((f for (songs, how, _), f in of.items() if (songs, how) == (name, CHANCE)), default=None)
         best = max((f for (songs, how, _), f in of.items() if songs == name and how != CHANCE), default=None)
         lead = None if best is None or chance is None else best - chance
-        yield at_least(f"{name}: best F of neighbours above that of the tags' frequency", lead, 0.0)
+        yield at_least(f"{name}: best F of neighbors above that of the tags' frequency", lead, 0.0)
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:

@@ -31,7 +31,7 @@ import numpy as np
 from benchmarks.libraries import demo_library
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main, shared_data
-from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbours
+from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbors
 from experiments.support.playlists import LOADERS, Collection, demo_lists, song_weights
 from experiments.support.uci import one_core_each
 from musicsim import playlist
@@ -52,7 +52,7 @@ from musicsim.extensions.continuation.continuation import (
     MAX_JUDGED,
     MEASURES,
     N_FACTORS,
-    N_NEIGHBOURS,
+    N_NEIGHBORS,
     POPULARITY,
     WALK,
     Task,
@@ -89,7 +89,7 @@ def judged(collection: Collection, number: int, seed: int) -> Found:
             n,
             **collection.known,
             cooccurrence_clusters=cooccurrence_clusters(made_of.rows, n, seed),
-            cooccurrence_neighbours=cooccurrence_neighbours(made_of.rows, n, seed),
+            cooccurrence_neighbors=cooccurrence_neighbors(made_of.rows, n, seed),
         )
 
     def fit_walk(lists: TrainLists) -> playlist.PlaylistModel:
@@ -163,7 +163,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         splits_of=n_splits,
         songs={name: about.n_songs for name, about in loaded.items()},
         lists={name: len(about.playlists) for name, about in loaded.items()},
-        item_knn=f"cosine, {N_NEIGHBOURS} neighbours",
+        item_knn=f"cosine, {N_NEIGHBORS} neighbors",
         als=f"{N_FACTORS} factors, alpha {ALS_ALPHA}, regularization {ALS_PENALTY}, {ALS_STEPS} iterations",
         bpr=f"{N_FACTORS} factors, learning rate {BPR_LEARNING_RATE}, regularization {BPR_PENALTY}, "
         f"{BPR_STEPS} iterations",

@@ -24,7 +24,7 @@ from benchmarks.support.report import Claim, Settings, at_least, main
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, load
 from musicsim.codebook import Codebook
-from musicsim.evaluation import hubness, nearest_neighbours, share_of_same
+from musicsim.evaluation import hubness, nearest_neighbors, share_of_same
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import fit_sound, parts_of
@@ -96,8 +96,8 @@ def _measures(
     X: FloatingArray, styles: Int64Array, artists: Int64Array
 ) -> tuple[dict[str, Float64Array], dict[str, float]]:
     """Return shares of each song by measure, and the hubness of the space."""
-    near = nearest_neighbours(X, K)
-    filtered = nearest_neighbours(X, K, groups=artists)
+    near = nearest_neighbors(X, K)
+    filtered = nearest_neighbors(X, K, groups=artists)
     shares = {
         "style@10": share_of_same(near, styles)[1],
         "artist@10": share_of_same(near, artists)[1],
@@ -159,13 +159,13 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     styles, artists = _codes([s.genre or "" for s in songs]), _codes([s.artist or "" for s in songs])
     seeds = range(settings.seed, settings.seed + (10 if settings.full else 3))
     settings.facts.update(
-        songs=len(songs), styles=int(styles.max()) + 1, artists=int(artists.max()) + 1, neighbours=K,
+        songs=len(songs), styles=int(styles.max()) + 1, artists=int(artists.max()) + 1, neighbors=K,
         codewords=N_CODEWORDS, tau=TAU, codebook_seeds=list(seeds),
     )  # fmt: skip
     shares: Results = {}
     hubs: dict[str, list[dict[str, float]]] = {}
     for name, seed, X in _descriptions(frames, [song.path for song in songs], seeds, progress):
-        progress(f"neighbours by {name}, seed {seed}")
+        progress(f"neighbors by {name}, seed {seed}")
         share, hub = _measures(X, styles, artists)
         shares.setdefault(name, []).append(share)
         hubs.setdefault(name, []).append(hub)

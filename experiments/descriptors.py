@@ -36,7 +36,7 @@ from benchmarks.support.report import Claim, Progress, Settings, at_least, main,
 from experiments.support.descriptors import LOADERS, Collection, split_rows
 from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.evaluation import bootstrap_pairs, hubness, nearest_neighbours, query_scores
+from musicsim.evaluation import bootstrap_pairs, hubness, nearest_neighbors, query_scores
 from musicsim.metric import GMML, MLR, WCCN
 
 NATIVE, WHITENED, MEAN, LDA, AUTOMATIC = "native", "WCCN", "GMML", "LDA", "automatic"
@@ -114,14 +114,14 @@ def _part(name: str, songs: Collection, split: int, seed: int) -> Part:
 
 def _measure(part: Part, method: str, protocol: Protocol) -> Result:
     L, chosen, gap = _learned(part, method, protocol)
-    neighbours = nearest_neighbours(part.X[part.test] @ L.T, 10)
+    neighbors = nearest_neighbors(part.X[part.test] @ L.T, 10)
     return Result(
         part.name,
         method,
         part.split,
         part.scores(L, part.test),
         part.songs.artists[part.test],
-        hubness(neighbours),
+        hubness(neighbors),
         len(L),
         chosen,
         gap,

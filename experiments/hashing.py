@@ -59,7 +59,7 @@ HIERARCHY = "LambdaRank, hierarchy"
 PRINTED = "LambdaRank, as printed"
 HIDDEN = "LambdaRank, hidden units"
 METHODS = (RANDOM, SPECTRAL, RANKNET, LAMBDARANK)
-NEIGHBOURS = 3
+NEIGHBORS = 3
 NEAR = 2
 """Retrieved is what is nearer than so many bits."""
 
@@ -197,13 +197,13 @@ def measured(part: Part, hashing: Hash) -> float:
     codes, queries = hashing.transform(part.X), hashing.transform(part.X_test)
     if part.name == SIFT:
         return 100.0 * precision(codes, queries, nearest_relevance(part.X, part.X_test))
-    return _graded(part, bin_vote(codes, part.y, queries, n_bins=NEIGHBOURS))
+    return _graded(part, bin_vote(codes, part.y, queries, n_bins=NEIGHBORS))
 
 
 def precision(codes: Uint64Array, queries: Uint64Array, relevance: Relevance) -> float:
     """Return the mean share of relevant rows among codes nearer than :data:`NEAR`; 0 for a query without any (9)."""
     is_near = hamming_distances(queries, codes) < NEAR
-    is_relevant = relevance.judgements(np.arange(len(queries))) == 1
+    is_relevant = relevance.judgments(np.arange(len(queries))) == 1
     n_found = is_near.sum(axis=1)
     return float(np.mean((is_near & is_relevant).sum(axis=1) / np.maximum(n_found, 1)))
 
@@ -220,7 +220,7 @@ def _euclid(part: Part) -> float | None:
         return None
     if part.y.ndim == 1:
         y = np.unique(np.concatenate([part.y, part.y_test]), return_inverse=True)[1]
-        errors = knn_errors(part.X, y[: len(part.y)], part.X_test, y[len(part.y) :], [NEIGHBOURS])
+        errors = knn_errors(part.X, y[: len(part.y)], part.X_test, y[len(part.y) :], [NEIGHBORS])
         return 100.0 * float(errors[0])
     from sklearn.neighbors import NearestNeighbors
 

@@ -37,7 +37,7 @@ from experiments.hashing import (
     LEARNED,
     METHODS,
     MNIST,
-    NEIGHBOURS,
+    NEIGHBORS,
     RANKNET,
     SIFT,
     fitted,
@@ -101,7 +101,7 @@ def measured_rival(shared: Path, name: str, rival: str, protocol: Protocol, seed
         return None
     y = np.unique(np.concatenate([part.y, part.y_test]), return_inverse=True)[1]
     n = len(part.y)
-    return 100.0 * float(knn_errors(part.X @ L.T, y[:n], part.X_test @ L.T, y[n:], [NEIGHBOURS])[0])
+    return 100.0 * float(knn_errors(part.X @ L.T, y[:n], part.X_test @ L.T, y[n:], [NEIGHBORS])[0])
 
 
 def learn_metric(part: Part, rival: str, dimensions: int, n_rows: int, seed: int) -> Float64Array | None:
@@ -119,10 +119,10 @@ def learn_metric(part: Part, rival: str, dimensions: int, n_rows: int, seed: int
     if rival == "NCA":
         learned = NeighborhoodComponentsAnalysis(max_iter=50, random_state=seed).fit(Z, y).components_
     else:
-        enough = np.isin(y, np.flatnonzero(np.bincount(y) > NEIGHBOURS))
+        enough = np.isin(y, np.flatnonzero(np.bincount(y) > NEIGHBORS))
         with MetricLearn() as metric_learn:
             learned = metric_learn.fit(
-                "lmnn", Z[enough], y[enough], n_neighbors=NEIGHBOURS, max_iter=50, learn_rate=1e-3
+                "lmnn", Z[enough], y[enough], n_neighbors=NEIGHBORS, max_iter=50, learn_rate=1e-3
             )[0]
     components: Float64Array = learned @ pca.components_
     return components
@@ -148,7 +148,7 @@ def search_milliseconds(shared: Path, name: str, protocol: Protocol, seed: int) 
     spaces = {"Euclid": np.eye(part.X.shape[1]), "NCA": L}
     exact = {
         rival: (
-            NearestNeighbors(n_neighbors=NEIGHBOURS, algorithm="brute").fit((part.X @ C.T).astype(np.float32)),
+            NearestNeighbors(n_neighbors=NEIGHBORS, algorithm="brute").fit((part.X @ C.T).astype(np.float32)),
             (test @ C.T).astype(np.float32),
         )
         for rival, C in spaces.items()
@@ -156,7 +156,7 @@ def search_milliseconds(shared: Path, name: str, protocol: Protocol, seed: int) 
     with threadpool_limits(1):
         seconds = race(
             {
-                "codes": lambda: index.query(queries, k=NEIGHBOURS),
+                "codes": lambda: index.query(queries, k=NEIGHBORS),
                 **{rival: (lambda found=found: found[0].kneighbors(found[1])) for rival, found in exact.items()},
             },
             repeats=3,
@@ -188,7 +188,7 @@ def measured_cascade(shared: Path, protocol: Protocol, seed: int) -> dict[str, f
     codes, queries = long.transform(part.X), long.transform(part.X_test)
     found = np.concatenate(
         [
-            bin_vote(codes[mask], part.y[mask], query[None], n_bins=NEIGHBOURS)
+            bin_vote(codes[mask], part.y[mask], query[None], n_bins=NEIGHBORS)
             for mask, query in zip(kept, queries, strict=True)
         ]
     )
@@ -246,13 +246,13 @@ def measured_regression(part: Part, protocol: Protocol, seed: int) -> dict[str, 
 
     said = {
         "line": LinearRegression().fit(part.X, part.y).predict(part.X_test),
-        "3 nearest": KNeighborsRegressor(NEIGHBOURS).fit(part.X, part.y).predict(part.X_test),
+        "3 nearest": KNeighborsRegressor(NEIGHBORS).fit(part.X, part.y).predict(part.X_test),
     }
     settings = {"score": "regression", **_settings(COVTYPE, protocol)}
     for method in (METHODS[0], RANKNET, LAMBDARANK):
         hashing = fitted(part, method, 64, settings, seed)
         said[f"{method}, 64 bits"] = bin_mean(
-            hashing.transform(part.X), part.y, hashing.transform(part.X_test), n_bins=NEIGHBOURS
+            hashing.transform(part.X), part.y, hashing.transform(part.X_test), n_bins=NEIGHBORS
         )
     return {name: float(np.mean((y - part.y_test) ** 2) / part.y_test.var()) for name, y in said.items()}
 

@@ -16,7 +16,7 @@ computing co-occurrence, building edges and fitting.
 - demo: the library that the program composes, with the edges that the app builds. Its lists are generated, by
   categories that follow tags, eras and artists: the gain of dialects there says little about people's lists.
 
-Walks: "conjunctions" are all pairs of edges. "Company" are groups of songs by co-occurrence in lists, and "neighbours"
+Walks: "conjunctions" are all pairs of edges. "Company" are groups of songs by co-occurrence in lists, and "neighbors"
 is an edge per song with its nearest songs by co-occurrence. Neither is in the thesis. "Songs by plays" draws a song
 inside an edge by its plays in training plus half a play, instead of uniformly. "bayes" leaves a song by the edge's
 posterior instead of its weight. "Stationary" is memoryless (thesis 7.7.2). On the demo "the thesis" are its families of

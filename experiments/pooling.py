@@ -88,7 +88,7 @@ class Songs:
 
         labels = self.collection.labels
         relevance = self.collection.relevance(rows) if labels is None else Relevance.from_labels(labels[rows])
-        is_relevant = relevance.judgements(np.arange(len(rows))) == 1
+        is_relevant = relevance.judgments(np.arange(len(rows))) == 1
         scores = [score_all(cdist(X[rows], X[rows]), is_relevant) for X in self.models]
         has_score = np.isfinite(scores[0]["auc"])
         before, after = ({measure: one[measure][has_score] for measure in RANKED} for one in scores)

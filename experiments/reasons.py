@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.report import Claim, Progress, Settings, format_lead, main, shared_data
-from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbours
+from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbors
 from experiments.support.playlist_models import demo_graph
 from experiments.support.playlists import LOADERS, Collection, demo_lists
 from musicsim._arrays import Float64Array, IntpArray
@@ -118,7 +118,7 @@ def fit_walk(collection: Collection, seed: int, graph: Hypergraph | None = None)
             collection.n_songs,
             **collection.known,
             cooccurrence_clusters=cooccurrence_clusters(lists, collection.n_songs, seed),
-            cooccurrence_neighbours=cooccurrence_neighbours(lists, collection.n_songs, seed),
+            cooccurrence_neighbors=cooccurrence_neighbors(lists, collection.n_songs, seed),
         )
     return PlaylistModel(graph).fit(lists)
 

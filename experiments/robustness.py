@@ -29,7 +29,7 @@ from musicsim._arrays import Float64Array
 from musicsim.audio import Sound
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.robustness.changes import UNCHANGED, analyse_changes
+from musicsim.extensions.robustness.changes import UNCHANGED, analyze_changes
 from musicsim.extensions.robustness.measuring import Found, K, search_changed, share_kept
 from musicsim.library import Library
 
@@ -74,9 +74,9 @@ def measure(
     chosen = np.random.default_rng(settings.seed).permutation(len(candidates))[: N_QUERIES[settings.full]]
     songs = [candidates[i] for i in sorted(chosen)]
     sounds: list[dict[str, Sound]] = []
-    analyse = kept_parts("robustness", settings).cache(analyse_changes)
+    analyze = kept_parts("robustness", settings).cache(analyze_changes)
     with one_core_each() as pool:
-        for number, sound in enumerate(pool.map(analyse, [song.path for song in songs]), start=1):
+        for number, sound in enumerate(pool.map(analyze, [song.path for song in songs]), start=1):
             sounds.append(sound)
             if number % 10 == 0:
                 progress(f"{name}: {number} of {len(songs)} songs changed")

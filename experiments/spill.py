@@ -340,13 +340,13 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     """Build and query all trees; 100,000 generated rows, 890,205 with ``--full``."""
     n_rows, n_queries = (rows_that_fit(), FULL_QUERIES) if settings.full else (N_ROWS, N_QUERIES)
     settings.facts.update(
-        queries={GENERATED: n_queries, "others": N_QUERIES}, neighbours=K, rows_in_thesis=FULL_ROWS, data={}
+        queries={GENERATED: n_queries, "others": N_QUERIES}, neighbors=K, rows_in_thesis=FULL_ROWS, data={}
     )
     X, Q = song_vectors(n_rows, n_queries, seed=settings.seed)
     progress(f"{GENERATED}: {n_rows} rows drawn")
     distances, true = _truth(X, Q)
     settings.facts["data"][GENERATED] = _about(X, distances)
-    progress(f"{GENERATED}: true neighbours found")
+    progress(f"{GENERATED}: true neighbors found")
     kept = kept_parts("spill", settings)
     asked = kept.cache(_generated)
     points: Points = {}

@@ -69,7 +69,7 @@ class Protocol:
     tol: float
     choosing_cuts: int
     choosing_tol: float
-    lmnn_neighbours: tuple[int, ...]
+    lmnn_neighbors: tuple[int, ...]
     lmnn_regularization: tuple[float, ...]
     lmnn_max_iter: int
     mlcc_max_iter: int
@@ -77,7 +77,7 @@ class Protocol:
 
 SHORT = Protocol(
     splits=5, isolet_splits=1, folds=2, Cs=(10.0, 100.0, 1e3), Cs_isolet=(100.0, 1e3), max_cuts=30, tol=1e-2,
-    choosing_cuts=20, choosing_tol=2e-2, lmnn_neighbours=(3,), lmnn_regularization=(0.1, 0.5), lmnn_max_iter=100,
+    choosing_cuts=20, choosing_tol=2e-2, lmnn_neighbors=(3,), lmnn_regularization=(0.1, 0.5), lmnn_max_iter=100,
     mlcc_max_iter=50,
 )  # fmt: skip
 # the papers' splits and accuracy; they do not give a grid of C
@@ -158,7 +158,7 @@ def _learner(
     grid = [
         # the default rate, 1e-7, is too small for any progress; a step that does not help is halved
         {"n_neighbors": k, "regularization": mu, "max_iter": protocol.lmnn_max_iter, "learn_rate": 1e-3}
-        for k, mu in product(protocol.lmnn_neighbours, protocol.lmnn_regularization)
+        for k, mu in product(protocol.lmnn_neighbors, protocol.lmnn_regularization)
     ]
     return lambda X, y, **_: [
         (f"{p['n_neighbors']} targets, mu {p['regularization']}", metric_learn.fit("lmnn", X, y, **p)[0], np.nan)

@@ -40,7 +40,7 @@ class Contestant:
 class CrashingBliss:
     """A rival compiled for another processor."""
 
-    def analyse(self, path):
+    def analyze(self, path):
         os.kill(os.getpid(), signal.SIGILL)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from musicsim import addresses, web
 from musicsim.addresses import RemotePath, explain_refusal, is_address, resolve_address, strip_user, strip_users
-from musicsim.audio import analyse_sound
+from musicsim.audio import analyze_sound
 from musicsim.errors import LibraryError
 from musicsim.library.scan.files import content_hash, find_audio
 from musicsim.library.tags.file_tags import read_tags
@@ -106,7 +106,7 @@ def test_remote_file_decodes_like_local_file(memory, tmp_path, ending):
     here = write_song(tmp_path / f"song{ending}", "tones", seed=3)
     memory.pipe(f"/m/song{ending}", here.read_bytes())
     there = resolve_address(Path(f"memory://m/song{ending}"))
-    one, other = analyse_sound(here, aspects=True), analyse_sound(there, aspects=True)
+    one, other = analyze_sound(here, aspects=True), analyze_sound(there, aspects=True)
     assert (one.sound_hash, one.duration_s, one.notes) == (other.sound_hash, other.duration_s, other.notes)
     assert content_hash(here) == content_hash(there)
     assert read_tags(here) == read_tags(there)

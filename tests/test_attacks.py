@@ -30,7 +30,7 @@ SOUND = {"Content-Type": "audio/flac"}
 def home(built_library, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("attacked") / "library"
     shutil.copytree(built_library, folder)
-    (folder.parent / "secret.m3u").write_text("the neighbour's secret\n")
+    (folder.parent / "secret.m3u").write_text("the neighbor's secret\n")
     return folder
 
 

@@ -174,7 +174,7 @@ def test_lists_songs_by_descriptors(library):
     known = [song["tempo"] for song in by_tempo if song["tempo"] is not None]
     assert [song["tempo"] for song in by_tempo] == [*sorted(known), *[None] * (len(songs) - len(known))]
     assert "bright" in run("list", library=library)[0]
-    _, err = run("list", "--sort", "colour", library=library, expect=2)
+    _, err = run("list", "--sort", "color", library=library, expect=2)
     assert "--sort should be one of id, title" in " ".join(err.split())
 
 

@@ -53,10 +53,10 @@ from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.uploads import decode_upload
-from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot import neighbors
 from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.map_columns import map_column
-from musicsim.explorer.snapshot.neighbours import update_index
+from musicsim.explorer.snapshot.neighbors import update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
@@ -72,7 +72,7 @@ from tests.intact import Watch, content
 from tests.sounds import write_song
 from tests.waiting import PATIENCE_S, settled
 
-SECRET = "the neighbour's secret"
+SECRET = "the neighbor's secret"
 PLACEHOLDER = re.compile(r"{(\w+)(:\w+)?}")
 
 
@@ -272,7 +272,7 @@ def test_visitor_answers_can_be_stored_inside_library(strangers, monkeypatch):
     ],
 )
 def test_services_that_write_or_train_are_rejected_early(action, strangers, watch, monkeypatch):
-    monkeypatch.setattr(neighbours, "INDEXED_FROM", 5)
+    monkeypatch.setattr(neighbors, "INDEXED_FROM", 5)
     monkeypatch.setattr(search.PartitionIndex, "fit", lambda *_: pytest.fail("was fitted"))
     with pytest.raises(StorageError):
         action(strangers, watch.folder / "home")

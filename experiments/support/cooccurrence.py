@@ -15,7 +15,7 @@ def cooccurrence_clusters(playlists: Sequence[Sequence[int]], n_songs: int, seed
     return group_vectors(vectors, (16, 64, 256, 800), n_repeats=3, random_state=rng)
 
 
-def cooccurrence_neighbours(playlists: Sequence[Sequence[int]], n_songs: int, seed: int) -> Int64Array:
+def cooccurrence_neighbors(playlists: Sequence[Sequence[int]], n_songs: int, seed: int) -> Int64Array:
     """Return the nearest songs to each song.
 
     Their number is 16/3 times the square root of the number of songs (300 for 3,168 songs), at least 10. This was the

@@ -25,7 +25,7 @@ __all__ = [
 
 
 N_NEAREST = 50
-"""Relevant are so many nearest neighbours by Euclidean distance (the paper, 5.2)."""
+"""Relevant are so many nearest neighbors by Euclidean distance (the paper, 5.2)."""
 
 _TAGS = 15
 """Tags of artists that are taken as genres, those of most songs."""

@@ -40,7 +40,7 @@ MIN_PIECES = 5
 """Of a composer whose pieces are queries."""
 HUB_SHARE = 1 / 3
 """Share of the nearest songs whose distances give the moments of hub reduction in the app."""
-_NEIGHBOURS = 10
+_NEIGHBORS = 10
 _MIN_TAGGED_S = 30.0
 
 
@@ -216,7 +216,7 @@ def scores(D: Float64Array, pieces: Pieces) -> Scores:
             "package": beside[:, 0].astype(np.float64),
             "within": _of(same[np.arange(n), first], has_both),
         },
-        hubness(order[:, : min(_NEIGHBOURS, n - 1)]),
+        hubness(order[:, : min(_NEIGHBORS, n - 1)]),
     )
 
 

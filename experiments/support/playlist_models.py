@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbours
+from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbors
 from experiments.support.playlist_rivals import (
     BigramModel,
     LatentMarkovEmbedding,
@@ -36,7 +36,7 @@ OF_THESIS = {"audio", "listeners", "era", "familiarity", "lyrics", "tag", "unifo
 UNIFORM, POPULARITY, BIGRAM, LME = "uniform shuffle", "popularity", "bigram", "LME"
 STATIONARY = "stationary"
 KNOWN, JOINED = "known", "known, joined"
-COMPANY, BAYES, NEIGHBOURS, BOTH = "company", "bayes", "neighbours", "both"
+COMPANY, BAYES, NEIGHBORS, BOTH = "company", "bayes", "neighbors", "both"
 WEIGHTED, HELD_OUT = "weighted", "held out"
 TAGS, TAGS_JOINED, THESIS, THESIS_JOINED = (
     "tags", "tags, conjunctions", "all of the thesis", "all of the thesis, conjunctions",
@@ -171,20 +171,20 @@ def _cooccurrence_walks(judge: Judge, seed: int) -> Iterator[Result]:
     about, train = judge.collection, judge.lists(judge.train)
     n = about.n_songs
     groups, groups_s = _timed(lambda: cooccurrence_clusters(train, n, seed))
-    near, near_s = _timed(lambda: cooccurrence_neighbours(train, n, seed))
+    near, near_s = _timed(lambda: cooccurrence_neighbors(train, n, seed))
     graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_clusters=groups))
     words = ", ".join([*about.known, "company"])
     yield judge.result(COMPANY, f"walk: {words}", partial(PlaylistModel, graph), groups_s + graph_s)
     bayes = partial(PlaylistModel, graph, edge_probability="bayes")
     yield judge.result(BAYES, f"walk: {words}; bayes", bayes, groups_s + graph_s)
-    graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_neighbours=near))
-    words = ", ".join([*about.known, "neighbours"])
-    yield judge.result(NEIGHBOURS, f"walk: {words}", partial(PlaylistModel, graph), near_s + graph_s)
+    graph, graph_s = _timed(lambda: build_edges(n, **about.known, cooccurrence_neighbors=near))
+    words = ", ".join([*about.known, "neighbors"])
+    yield judge.result(NEIGHBORS, f"walk: {words}", partial(PlaylistModel, graph), near_s + graph_s)
     graph, graph_s = _timed(
-        lambda: build_edges(n, **about.known, cooccurrence_clusters=groups, cooccurrence_neighbours=near)
+        lambda: build_edges(n, **about.known, cooccurrence_clusters=groups, cooccurrence_neighbors=near)
     )
     before_s = groups_s + near_s + graph_s
-    words = ", ".join([*about.known, "company", "neighbours"])
+    words = ", ".join([*about.known, "company", "neighbors"])
     yield judge.result(BOTH, f"walk: {words}", partial(PlaylistModel, graph), before_s)
     by_plays = Hypergraph(graph.incidence, graph.names, song_weights(train, n))
     walk, walk_s = _timed(lambda: PlaylistModel(by_plays).fit(train))
@@ -207,7 +207,7 @@ def _with_held_out_shares(walk: PlaylistModel, about: Collection, train: Lists, 
         about.n_songs,
         **about.known,
         cooccurrence_clusters=cooccurrence_clusters(heard, about.n_songs, seed),
-        cooccurrence_neighbours=cooccurrence_neighbours(heard, about.n_songs, seed),
+        cooccurrence_neighbors=cooccurrence_neighbors(heard, about.n_songs, seed),
         song_weight=walk.hypergraph.song_weight,
     )
     return reweight(walk, kind_factors(walk, PlaylistModel(graph).fit(others)))

@@ -173,7 +173,7 @@ class Musly:
 
         self._jukebox = pymusly.MuslyJukebox("timbre")
 
-    def analyse(self, path: str) -> npt.NDArray[np.uint8]:
+    def analyze(self, path: str) -> npt.NDArray[np.uint8]:
         """Return the serialized track of the whole file, decoded by us, because Musly's wheel has no decoder."""
         track = self._jukebox.track_from_audiodata(load(path, sr=_MUSLY_RATE))
         return np.frombuffer(self._jukebox.serialize_track(track), dtype=np.uint8)
@@ -194,7 +194,7 @@ def _in_process(make: type, held: ExitStack) -> Describe:
         try:
             if not running:
                 running.append(held.enter_context(RivalProcess(make)))
-            numbers: Numbers = running[0].call("analyse", path).value
+            numbers: Numbers = running[0].call("analyze", path).value
             return numbers
         except RivalError:
             running.clear()

@@ -227,7 +227,7 @@ def _quality(rows: list[Row]) -> Lines:
         f"thesis, CAL10K: {thesis('VQ histograms', 'native')}; {thesis('PPK', 'native')}, {thesis('PPK', 'MLR')}; "
         f"{thesis('human tags', 'native')}, {thesis('human tags', 'MLR')}",
     )
-    walk = "walk: tags, company, neighbours; songs by plays"
+    walk = "walk: tags, company, neighbors; songs by plays"
     ours, bigram, embedding = (of("log P", collection="yes_small", model=name) for name in (walk, "bigram", "LME"))
     yield (
         "predicting the next song in radio playlists: log P per transition (yes.com, small)",
@@ -947,7 +947,7 @@ def _subgraphs(rows: list[Row]) -> Lines:
         yield space, str(len(own)), spreads, _share(in_order), _plain(kept, 0)
 
 
-_BOTH = "company, neighbours"
+_BOTH = "company, neighbors"
 _MODELS = {
     "uniform shuffle": ("uniform shuffle",),
     "popularity": ("popularity",),

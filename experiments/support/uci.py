@@ -74,14 +74,14 @@ def knn_errors(
     from sklearn.neighbors import NearestNeighbors
 
     if weights is None:
-        neighbours = NearestNeighbors(n_neighbors=max(ks)).fit(X).kneighbors(X_test, return_distance=False)
+        neighbors = NearestNeighbors(n_neighbors=max(ks)).fit(X).kneighbors(X_test, return_distance=False)
     else:
         distances = (X**2 @ weights)[None, :] - 2.0 * (X_test * weights) @ X.T  # without the query's own term
-        neighbours = np.argsort(distances, axis=1, kind="stable")[:, : max(ks)]
-    votes = np.zeros((*neighbours.shape, int(y.max()) + 1))
+        neighbors = np.argsort(distances, axis=1, kind="stable")[:, : max(ks)]
+    votes = np.zeros((*neighbors.shape, int(y.max()) + 1))
     # the fractions of all later ranks sum to less than that of the first
     weights = 1.0 + 0.5 ** np.arange(1, max(ks) + 1)
-    np.put_along_axis(votes, y[neighbours][:, :, None], weights[None, :, None], axis=2)
+    np.put_along_axis(votes, y[neighbors][:, :, None], weights[None, :, None], axis=2)
     elected = votes.cumsum(axis=1).argmax(axis=2)
     return np.array([np.mean(elected[:, k - 1] != y_test) for k in ks])
 

@@ -8,7 +8,7 @@ from musicsim.api.bodies import TextSafeJSON
 from musicsim.api.parameters import ModelQuery
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_fields
-from musicsim.explorer.snapshot.map_columns import colours_offered
+from musicsim.explorer.snapshot.map_columns import colors_offered
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.public import is_public, visitor_may
 
@@ -39,4 +39,4 @@ def describe_map(library: str | None = None, model: ModelQuery = None) -> Respon
 
 @lru_cache(maxsize=8)
 def _colors_of(snapshot: Snapshot, _public: bool) -> list[str]:
-    return colours_offered(snapshot)
+    return colors_offered(snapshot)

@@ -1,6 +1,6 @@
 from .analysis import TYPICAL_S as TYPICAL_S
 from .analysis import Sound as Sound
-from .analysis import analyse_sound as analyse_sound
+from .analysis import analyze_sound as analyze_sound
 from .decode import Decoded as Decoded
 from .decode import decode as decode
 from .decode import list_undecodable_extensions as list_undecodable_extensions

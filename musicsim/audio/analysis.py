@@ -105,7 +105,7 @@ class Sound:
     network_vectors: Mapping[str, Float32Array] = field(default_factory=dict)  # keyed by network
 
 
-def analyse_sound(
+def analyze_sound(
     source: AudioSource,
     *,
     sr: int = SAMPLE_RATE,

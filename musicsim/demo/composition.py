@@ -195,7 +195,7 @@ def _chug(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
 def _bass(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
     """The chord's root in a rhythm, with occasional fifths and octaves."""
     pattern = _rhythm(part, rng)
-    colour = rng.choice([0, 0, 0, 12, 7], 16)
+    color = rng.choice([0, 0, 0, 12, 7], 16)
     for bar, _ in score.bars(part.sections):
         steps = _steps(pattern, rng)
         root = score.degree(score.chords[bar], part.register)
@@ -203,7 +203,7 @@ def _bass(score: Score, part: Part, rng: np.random.Generator) -> Iterator[Note]:
         fifth = (score.classes(bar)[2] - root) % 12
         for i, (step, velocity) in enumerate(steps):
             following = steps[i + 1][0] if i + 1 < len(steps) else 16
-            move = {7: fifth}.get(int(colour[step]), int(colour[step])) if step else 0
+            move = {7: fifth}.get(int(color[step]), int(color[step])) if step else 0
             length = min((following - step) * 0.25 * 0.9, 1.5)
             yield Note(bar * score.beats + step * 0.25, root + move, length, velocity)
 

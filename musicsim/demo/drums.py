@@ -121,16 +121,16 @@ def _metal(kit: Kit, name: str, time: Float32Array, rng: np.random.Generator) ->
     return (mix * np.exp(-time / np.float32(decay)) * (0.5 if name in ("hat", "open") else 0.4)).astype(np.float32)
 
 
-def _filter_band(sound: npt.NDArray, centre_hz: float, octaves: float) -> Float32Array:
-    """Filter sound with a bell curve around `centre_hz` that is `octaves` wide."""
+def _filter_band(sound: npt.NDArray, center_hz: float, octaves: float) -> Float32Array:
+    """Filter sound with a bell curve around `center_hz` that is `octaves` wide."""
     hz = np.fft.rfftfreq(sound.size, 1.0 / SAMPLE_RATE)
-    bell = np.exp(-0.5 * (np.log2(np.maximum(hz, 1.0) / centre_hz) / octaves) ** 2)
+    bell = np.exp(-0.5 * (np.log2(np.maximum(hz, 1.0) / center_hz) / octaves) ** 2)
     return np.fft.irfft(np.fft.rfft(sound) * bell, n=sound.size).astype(np.float32)
 
 
-def _band(rng: np.random.Generator, n: int, centre_hz: float, octaves: float) -> Float32Array:
+def _band(rng: np.random.Generator, n: int, center_hz: float, octaves: float) -> Float32Array:
     """Return noise in a band, with a standard deviation of 0.5."""
-    noise = _filter_band(rng.standard_normal(n, dtype=np.float32), centre_hz, octaves)
+    noise = _filter_band(rng.standard_normal(n, dtype=np.float32), center_hz, octaves)
     return noise * np.float32(0.5 / (noise.std() + 1e-9))
 
 
@@ -138,9 +138,9 @@ def play_texture(name: str, n: int, rng: np.random.Generator, brightness: float 
     """Synthesize one of ``TEXTURES`` for a whole song: float32 (2, n); `brightness` is in octaves."""
     if name in ("crackle", "rain"):
         return _drops(name, n, rng)
-    centre, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "machine": (900, 1.6)}[name]
+    center, width = {"wind": (450, 0.9), "hiss": (7000, 0.8), "machine": (900, 1.6)}[name]
     # A three-second loop takes a tenth of the time that new noise takes. The right channel starts at a different point.
-    loop = _band(rng, 3 * SAMPLE_RATE, centre * 2.0**brightness, width)
+    loop = _band(rng, 3 * SAMPLE_RATE, center * 2.0**brightness, width)
     left = np.resize(loop, n)
     right = np.resize(np.roll(loop, SAMPLE_RATE + 1234), n)
     slow = glide(rng.uniform(0.35, 1.0, 14), -(-n // 13), n)

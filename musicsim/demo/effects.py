@@ -81,10 +81,10 @@ def reverberate(send: Float32Array, seconds: float, damping_hz: float, rng: np.r
     return full[:, :n]
 
 
-def balance(sound: Float32Array, target_db: Float64Array, colour_db: Float64Array, strength: float) -> Float32Array:
+def balance(sound: Float32Array, target_db: Float64Array, color_db: Float64Array, strength: float) -> Float32Array:
     """Equalize a mix (2, n) towards a spectrum, as a mastering engineer does; no octave changes by more than 9 dB.
 
-    `target_db` (8,) is the power in the octaves at 63, 125, ... 8000 Hz; only differences matter. `colour_db` (24,) is
+    `target_db` (8,) is the power in the octaves at 63, 125, ... 8000 Hz; only differences matter. `color_db` (24,) is
     the coloration that is added, in third octaves from 63 Hz. `strength` is the share of the difference to correct.
     """
     from scipy.signal import oaconvolve
@@ -92,7 +92,7 @@ def balance(sound: Float32Array, target_db: Float64Array, colour_db: Float64Arra
     change = target_db - _octave_levels(sound)
     change -= change[2:6].mean()
     change = np.clip(strength * change, -9.0, 9.0)
-    change = np.interp(np.arange(24) / 3.0, np.arange(8), change) + colour_db
+    change = np.interp(np.arange(24) / 3.0, np.arange(8), change) + color_db
     hz = np.fft.rfftfreq(_TAPS, 1.0 / SAMPLE_RATE)
     curve = 10.0 ** (np.interp(np.log2(np.maximum(hz, 20.0) / _OCTAVES[0]), np.arange(24) / 3.0, change) / 20.0)
     response = np.roll(np.fft.irfft(curve), _TAPS // 2) * np.hanning(_TAPS)

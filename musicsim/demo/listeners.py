@@ -161,8 +161,8 @@ def _plays(
         home = rng.choice(present, size=int(rng.choice([1, 2, 3], p=[0.45, 0.35, 0.2])), p=fame)
         loved = np.full(n_styles, 0.012)
         loved[home] += rng.dirichlet(np.full(home.size, 2.0)) if home.size > 1 else 1.0
-        centre = songs.taste[rng.choice(np.flatnonzero(songs.style == home[0]))]
-        farther = np.exp(-np.square(songs.taste - centre).sum(axis=1) / (2.0 * 0.3**2))
+        center = songs.taste[rng.choice(np.flatnonzero(songs.style == home[0]))]
+        farther = np.exp(-np.square(songs.taste - center).sum(axis=1) / (2.0 * 0.3**2))
         artist_love = rng.lognormal(0.0, 0.9, songs.artist.max() + 1)
         score = popularity * (loved[songs.style] + 0.25 * farther) * artist_love[songs.artist]
         chance = 0.95 * score / score.sum() + 0.05 / score.size

@@ -49,7 +49,7 @@ class _Habits:
     wetness: float
     width: float
     balance_db: Float64Array
-    colour_db: Float64Array
+    color_db: Float64Array
     squeeze: float
     noise_db: float
     noise_tilt: float
@@ -100,7 +100,7 @@ def render(plan: SongPlan) -> Float32Array:
     mix.dry += np.float32(habits.wetness) * wet
     _widen(mix.dry, habits.width)
     target_db = habits.balance_db + 0.8 * rng.standard_normal(8)
-    tone = effects.compress(effects.balance(mix.dry, target_db, habits.colour_db, 0.8), habits.squeeze)
+    tone = effects.compress(effects.balance(mix.dry, target_db, habits.color_db, 0.8), habits.squeeze)
     noise = effects.room_tone(n, habits.noise_db + rng.normal(0.0, 1.5), habits.noise_tilt, rng)
     loudness = style.loudness * 2.0 ** (0.1 * rng.standard_normal())
     tail_s = plan.duration_s - plan.n_bars * style.beats * mix.beat_s
@@ -138,7 +138,7 @@ def _draw_habits(style: Style, plan: SongPlan) -> _Habits:
         wetness=float(rng.uniform(0.55, 1.15)),
         width=float(rng.uniform(0.7, 1.35)),
         balance_db=style.balance_db + octaves * (0.5 * rng.standard_normal() + 0.5 * bright) + bumps,
-        colour_db=2.5 * scene.standard_normal(24) + 0.8 * rng.standard_normal(24),
+        color_db=2.5 * scene.standard_normal(24) + 0.8 * rng.standard_normal(24),
         squeeze=float(np.clip(4.0 * (style.loudness - 0.07) + 0.1 * rng.standard_normal(), 0.0, 0.6)),
         noise_db=float(rng.uniform(*style.noise_db)),
         noise_tilt=float(rng.uniform(-5.0, 1.0)),

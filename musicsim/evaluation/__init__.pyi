@@ -11,7 +11,7 @@ from .ranking import bootstrap_pairs as bootstrap_pairs
 from .ranking import distance_scores as distance_scores
 from .ranking import hubness as hubness
 from .ranking import k_occurrence as k_occurrence
-from .ranking import nearest_neighbours as nearest_neighbours
+from .ranking import nearest_neighbors as nearest_neighbors
 from .ranking import query_scores as query_scores
 from .ranking import ranking_scores as ranking_scores
 from .ranking import share_of_same as share_of_same

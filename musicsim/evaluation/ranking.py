@@ -24,7 +24,7 @@ _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 _NEIGHBOR_ROWS, _QUERY_ROWS = 512, 128  # number of queries whose distances are in memory at the same time
 
 
-def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None) -> Int64Array:
+def nearest_neighbors(X: FloatingArray, k: int = 10, *, groups: Int64Array | None = None) -> Int64Array:
     """Return the `k` songs nearest to each song by Euclidean distance, excluding the song itself.
 
     Parameters
@@ -47,7 +47,7 @@ def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | No
         raise ValueError(f"k={k} must be at least 1 and less than the number of songs, {n}.")
     X = np.asarray(X, dtype=np.float64)
     squares = np.einsum("ij,ij->i", X, X)
-    neighbours = np.full((n, k), -1, dtype=np.int64)
+    neighbors = np.full((n, k), -1, dtype=np.int64)
     for start in range(0, n, _NEIGHBOR_ROWS):
         rows = np.arange(start, min(start + _NEIGHBOR_ROWS, n))
         D = squares[None, :] - 2.0 * (X[rows] @ X.T)
@@ -56,37 +56,37 @@ def nearest_neighbours(X: FloatingArray, k: int = 10, *, groups: Int64Array | No
         D[np.arange(len(rows)), rows] = np.inf
         order = np.argsort(D, axis=1, kind="stable")[:, :k]
         reachable = np.isfinite(np.take_along_axis(D, order, axis=1))
-        neighbours[rows] = np.where(reachable, order, -1)
-    return neighbours
+        neighbors[rows] = np.where(reachable, order, -1)
+    return neighbors
 
 
-def k_occurrence(neighbours: Int64Array, n_songs: int | None = None) -> Int64Array:
+def k_occurrence(neighbors: Int64Array, n_songs: int | None = None) -> Int64Array:
     """Count how often each song is among the neighbors of other songs, int64 (n_songs,).
 
-    `neighbours` has shape (n_queries, k), with -1 for none. By default, `n_songs` is n_queries.
+    `neighbors` has shape (n_queries, k), with -1 for none. By default, `n_songs` is n_queries.
     """
-    return np.bincount(neighbours[neighbours >= 0], minlength=n_songs or len(neighbours))
+    return np.bincount(neighbors[neighbors >= 0], minlength=n_songs or len(neighbors))
 
 
-def hubness(neighbours: Int64Array, n_songs: int | None = None) -> float:
+def hubness(neighbors: Int64Array, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
     See Schnitzer et al., JMLR 2012. If all counts are equal, it is 0. Takes the arguments of :func:`k_occurrence`.
     """
     from scipy.stats import skew  # this import takes 1.5 s
 
-    counts = k_occurrence(neighbours, n_songs).astype(np.float64)
+    counts = k_occurrence(neighbors, n_songs).astype(np.float64)
     return float(skew(counts)) if counts.std() > 0 else 0.0
 
 
-def share_of_same(neighbours: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
+def share_of_same(neighbors: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
     """Return the share of neighbors with the same label as the song: the mean, and the share per song (n_songs,).
 
-    `neighbours` has shape (n_songs, k), with -1 for none. The share of a song without a label or without neighbors is
+    `neighbors` has shape (n_songs, k), with -1 for none. The share of a song without a label or without neighbors is
     nan; these songs are excluded from the mean.
     """
-    is_neighbor = neighbours >= 0
-    same = (labels[neighbours] == labels[:, None]) & is_neighbor
+    is_neighbor = neighbors >= 0
+    same = (labels[neighbors] == labels[:, None]) & is_neighbor
     counts = is_neighbor.sum(axis=1)
     shares = np.full(len(labels), np.nan)
     counted = (labels >= 0) & (counts > 0)
@@ -194,7 +194,7 @@ def _score_rows(
 ) -> None:
     """Set the scores of some queries; row i of D has the distances from query ``rows[i]``."""
     gain = ndcg_gains(k)
-    for q, d, judgments in zip(rows, D, relevance.judgements(rows), strict=True):
+    for q, d, judgments in zip(rows, D, relevance.judgments(rows), strict=True):
         relevant, irrelevant = d[judgments == 1], d[judgments == 0]
         if not (len(relevant) and len(irrelevant)):
             continue

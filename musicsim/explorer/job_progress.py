@@ -69,7 +69,7 @@ class JobProgress:
     def end_scan(self, report: "libraries.AddReport") -> None:
         """Store the outcome of a scan; raises Canceled if it was canceled."""
         self.outcome = report.words
-        if report.cancelled:
+        if report.canceled:
             raise Canceled
 
 

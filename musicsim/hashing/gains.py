@@ -62,8 +62,8 @@ class RelevanceGains:
         self._relevance = relevance
 
     def gains(self, queries: Int64Array, documents: Int64Array) -> Float64Array:
-        judgements = self._relevance.restrict(queries, documents).judgements(np.arange(len(queries)))
-        return np.where(judgements < 0, np.nan, judgements)
+        judgments = self._relevance.restrict(queries, documents).judgments(np.arange(len(queries)))
+        return np.where(judgments < 0, np.nan, judgments)
 
     def documents(self, queries: Int64Array, n: int, rng: np.random.Generator) -> Int64Array:
         relevant = np.unique(np.concatenate([self._relevance.relevant(int(q)) for q in queries]))

@@ -304,17 +304,17 @@ class Library(Opinions):
         value = check_setting(name, value)
         self.update_text("settings", lambda text: json.dumps(self._read_settings(text) | {name: value}), is_change=True)
 
-    def colours(self, kind: str) -> dict[str, int]:
+    def colors(self, kind: str) -> dict[str, int]:
         """Return the palette position of each label of one kind, such as genres."""
         positions: dict[str, int] = json.loads(self.text("colours") or "{}").get(kind, {})
         return positions
 
-    def update_colours(self, kind: str, change: Callable[[dict[str, int]], Mapping[str, int]]) -> dict[str, int]:
+    def update_colors(self, kind: str, change: Callable[[dict[str, int]], Mapping[str, int]]) -> dict[str, int]:
         """Replace the palette positions of one kind's labels by `change` of them, and return them."""
 
         def update(text: str | None) -> str:
-            colours = json.loads(text or "{}")
-            return json.dumps(colours | {kind: dict(change(colours.get(kind, {})))})
+            colors = json.loads(text or "{}")
+            return json.dumps(colors | {kind: dict(change(colors.get(kind, {})))})
 
         positions: dict[str, int] = json.loads(self.update_text("colours", update))[kind]
         return positions

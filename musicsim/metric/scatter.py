@@ -93,11 +93,11 @@ def relevance_scatters(
     columns = np.zeros((2, n))
     for start in range(0, len(queries), block):
         rows = queries[start : start + block]
-        judgements = relevance.judgements(rows)
-        judgements[~((judgements == 1).any(axis=1) & (judgements == 0).any(axis=1))] = -1
+        judgments = relevance.judgments(rows)
+        judgments[~((judgments == 1).any(axis=1) & (judgments == 0).any(axis=1))] = -1
         Q = X[rows]
         for kind in (0, 1):
-            table = (judgements == 1 - kind).astype(np.float64)
+            table = (judgments == 1 - kind).astype(np.float64)
             sizes = table.sum(axis=1)
             columns[kind] += table.sum(axis=0)
             counts[kind] += int(sizes.sum())

@@ -221,7 +221,7 @@ def _neighbor_edges(
     """Return an edge for each song with two or more neighbors, and the names of these edges."""
     table = np.asarray(neighbors)
     if table.ndim != 2 or len(table) != n_songs or table.dtype.kind not in "iu" or table.max(initial=-1) >= n_songs:
-        raise ValueError(f"cooccurrence_neighbours must contain song rows (int) and have shape ({n_songs}, k)")
+        raise ValueError(f"cooccurrence_neighbors must contain song rows (int) and have shape ({n_songs}, k)")
     if song_names is not None and len(song_names) != n_songs:
         raise ValueError(f"song_names has {len(song_names)} entries for n_songs={n_songs}: pass one per song")
     known = table >= 0
@@ -252,7 +252,7 @@ def build_edges(
     topic_words: Mapping[Hashable, str] | None = None,
     listener_clusters: Mapping[str, npt.ArrayLike] | None = None,
     cooccurrence_clusters: Mapping[str, npt.ArrayLike] | None = None,
-    cooccurrence_neighbours: npt.ArrayLike | None = None,
+    cooccurrence_neighbors: npt.ArrayLike | None = None,
     song_names: Sequence[str] | None = None,
     albums: Sequence[str | None] | None = None,
     playlists: Mapping[str, Sequence[int]] | None = None,
@@ -272,7 +272,7 @@ def build_edges(
         The cluster of each song by sound, by its listeners (from `listener_clusters`), or by the songs near it in
         playlists (from `group_vectors`); -1 for none. The label is the number of clusters, as in
         ``{"16": ..., "64": ..., "64b": ...}``.
-    cooccurrence_neighbours : int array of shape (n_songs, k), or None
+    cooccurrence_neighbors : int array of shape (n_songs, k), or None
         The neighbors of each song (from `nearest_by_direction`), including the song; -1 for none. There is one edge per
         song, of any size; these edges are not joined with others.
     song_names : sequence of str, one per song, or None
@@ -339,8 +339,8 @@ def build_edges(
     incidence, names, n_small = _drop_small(collector.incidence(), collector.names, min_size)
     if conjunctions and names:
         incidence, names = _add_conjunctions(incidence, names, min_joint_size, max_overlap)
-    if cooccurrence_neighbours is not None:
-        near, near_names = _neighbor_edges(n_songs, cooccurrence_neighbours, song_names)
+    if cooccurrence_neighbors is not None:
+        near, near_names = _neighbor_edges(n_songs, cooccurrence_neighbors, song_names)
         incidence, names = sparse.hstack([incidence, near], format="csr"), [*names, *near_names]
     if uniform:
         all_songs = sparse.csr_array(np.ones((n_songs, 1), dtype=bool))

@@ -332,7 +332,7 @@ class Relevance:
 
     def irrelevant(self, i: int) -> Int64Array:
         """Return the rows irrelevant to query `i`, ascending, in O(n_items)."""
-        return np.flatnonzero(self.judgements([self._check_query(i)])[0] == 0)
+        return np.flatnonzero(self.judgments([self._check_query(i)])[0] == 0)
 
     def judgements(self, queries: npt.ArrayLike) -> Int8Array:
         """Return the relevance of each row of the database to some queries.

@@ -1,13 +1,13 @@
 """The facts about the map over HTTP: colors, models and counts, as the library has them."""
 
-from musicsim.explorer.snapshot.map_columns import colours_offered
+from musicsim.explorer.snapshot.map_columns import colors_offered
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 
 
 def test_facts_are_those_of_the_library(client, tiny_library):
     answer = client.get("/api/map").json()
     snapshot = snapshot_under(tiny_library, None)
-    assert answer["colors"] == colours_offered(snapshot)
+    assert answer["colors"] == colors_offered(snapshot)
     assert answer["models"] == [{"id": one.id, "name": one.name} for one in tiny_library.models.all()]
     native = tiny_library.models.native()
     assert answer["model"] == {"id": native.id, "name": native.name}

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from musicsim.explorer.snapshot.map_columns import COLOUR_BY, from_unit
+from musicsim.explorer.snapshot.map_columns import COLOR_BY, from_unit
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
@@ -32,7 +32,7 @@ def test_positions_match_map(client, tiny_library):
     assert sorted(ids.tolist()) == [song.id for song in tiny_library.songs()]
 
 
-@pytest.mark.parametrize("by", COLOUR_BY)
+@pytest.mark.parametrize("by", COLOR_BY)
 def test_colors_follow_order_of_positions(client, tiny_library, by):
     now = take_snapshot(tiny_library)
     places, arrays = column(client, now.record.id, "places")

@@ -57,21 +57,21 @@ def assert_same_as_plain(source, sound):
 @needs_recordings
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda p: p.name)
 def test_recordings_match_plain_functions(path):
-    assert_same_as_plain(path, analyse_sound(path))
+    assert_same_as_plain(path, analyze_sound(path))
 
 
 # one sample, and both sides of a frame, a block of 256 frames and 2,048 frames
 @pytest.mark.parametrize("n_samples", [1, 255, 256, 257, 2048, 256 * 256 - 1, 256 * 256, 256 * 256 + 1, 2048 * 256 + 5])
 def test_any_length_matches_plain_functions(n_samples):
     data = wav(0.3 * np.random.default_rng(n_samples).standard_normal(n_samples))
-    assert_same_as_plain(data, analyse_sound(data))
+    assert_same_as_plain(data, analyze_sound(data))
 
 
 def test_levels_on_disk_give_same_results(monkeypatch):
     data = wav(melody(20))
-    expected = analyse_sound(data)
+    expected = analyze_sound(data)
     monkeypatch.setattr("musicsim.audio.analysis.IN_MEMORY", 1000)
-    sound = analyse_sound(data)
+    sound = analyze_sound(data)
     assert sound.sound_hash == expected.sound_hash
     np.testing.assert_array_equal(sound.mfcc, expected.mfcc)
 
@@ -79,29 +79,29 @@ def test_levels_on_disk_give_same_results(monkeypatch):
 def test_loud_end_sets_floor_of_quiet_beginning():
     y = np.concatenate([1e-4 * melody(10), melody(10, 1)])
     data = wav(y)
-    assert_same_as_plain(data, analyse_sound(data))
+    assert_same_as_plain(data, analyze_sound(data))
     # the floor of a song as quiet as its beginning would be 80 dB lower
-    assert np.abs(analyse_sound(data).mfcc[:800] - analyse_sound(wav(y[: 10 * SR])).mfcc[:800]).max() > 20
+    assert np.abs(analyze_sound(data).mfcc[:800] - analyze_sound(wav(y[: 10 * SR])).mfcc[:800]).max() > 20
 
 
 def test_opposite_channels_fall_back_to_left_channel():
     y = melody(5)
-    sound = analyse_sound(wav(np.stack([y, -y], axis=1)))
+    sound = analyze_sound(wav(np.stack([y, -y], axis=1)))
     assert sound.notes == ("the channels cancel each other out: only the left channel was used",)
-    assert sound.sound_hash == analyse_sound(wav(y)).sound_hash
+    assert sound.sound_hash == analyze_sound(wav(y)).sound_hash
     assert sound.n_frames == 1 + len(y) // 256
 
 
 def test_analysis_uses_requested_sample_rate():
     data = wav(melody(3))
-    sound = analyse_sound(data, sr=16000)
+    sound = analyze_sound(data, sr=16000)
     decoded = decode(data, sr=16000)
     np.testing.assert_array_equal(sound.mfcc, mfcc(decoded.samples, 16000).astype(np.float16))
     assert sound.duration_s == pytest.approx(3, abs=1e-3)
 
 
 def test_silence_has_zero_level():
-    sound = analyse_sound(wav(np.zeros(SR * 40)))
+    sound = analyze_sound(wav(np.zeros(SR * 40)))
     assert (sound.loudest, sound.rms, sound.typical_s) == (0.0, 0.0, 0.0)
     np.testing.assert_array_equal(sound.outline, np.zeros(400))
     assert np.isfinite(sound.mfcc).all()
@@ -132,7 +132,7 @@ def test_block_boundaries_do_not_change_results(cuts, n_samples):
 def test_harmony_and_rhythm_match_plain_functions():
     # longer than a batch of samples and a block of levels
     data = wav(melody(60))
-    sound, samples = analyse_sound(data, aspects=True), decode(data).samples
+    sound, samples = analyze_sound(data, aspects=True), decode(data).samples
     np.testing.assert_array_equal(sound.harmony, harmony(samples))
     # levels come in other blocks, so products round differently
     np.testing.assert_allclose(sound.rhythm, rhythm(samples), atol=1e-6)
@@ -140,7 +140,7 @@ def test_harmony_and_rhythm_match_plain_functions():
 
 def test_aspects_are_optional_and_change_nothing_else():
     data = wav(melody(20))
-    plain, more = analyse_sound(data), analyse_sound(data, aspects=True)
+    plain, more = analyze_sound(data), analyze_sound(data, aspects=True)
     assert plain.harmony is None
     assert plain.rhythm is None
     assert more.sound_hash == plain.sound_hash
@@ -149,13 +149,13 @@ def test_aspects_are_optional_and_change_nothing_else():
 
 def test_aspects_of_opposite_channels_use_left_channel():
     y = melody(5)
-    sound = analyse_sound(wav(np.stack([y, -y], axis=1)), aspects=True)
-    np.testing.assert_array_equal(sound.harmony, analyse_sound(wav(y), aspects=True).harmony)
+    sound = analyze_sound(wav(np.stack([y, -y], axis=1)), aspects=True)
+    np.testing.assert_array_equal(sound.harmony, analyze_sound(wav(y), aspects=True).harmony)
 
 
 def test_aspects_reject_low_sample_rate():
     with pytest.raises(ValueError, match="sr=4000 must be at least 8000"):
-        analyse_sound(wav(melody(2)), sr=4000, aspects=True)
+        analyze_sound(wav(melody(2)), sr=4000, aspects=True)
 
 
 # --- files ---
@@ -163,8 +163,8 @@ def test_aspects_reject_low_sample_rate():
 
 def test_coefficients_are_written_as_plain_npy_file(tmp_path):
     data = wav(melody(30))
-    expected = analyse_sound(data)
-    sound = analyse_sound(data, frames_to=tmp_path / "frames.tmp")
+    expected = analyze_sound(data)
+    sound = analyze_sound(data, frames_to=tmp_path / "frames.tmp")
     assert sound.mfcc is None
     assert sound.sound_hash == expected.sound_hash
     assert [p.name for p in tmp_path.iterdir()] == ["frames.tmp"]
@@ -180,7 +180,7 @@ def test_coefficients_are_written_as_plain_npy_file(tmp_path):
 def test_unreadable_file_leaves_no_output(tmp_path):
     (tmp_path / "words.mp3").write_text("only words " * 500)
     with pytest.raises(AudioDecodeError, match=r"words\.mp3"):
-        analyse_sound(tmp_path / "words.mp3", frames_to=tmp_path / "frames.tmp")
+        analyze_sound(tmp_path / "words.mp3", frames_to=tmp_path / "frames.tmp")
     assert [p.name for p in tmp_path.iterdir()] == ["words.mp3"]
 
 
@@ -192,15 +192,15 @@ def test_full_disk_leaves_no_output(tmp_path, monkeypatch):
     monkeypatch.setattr(np.lib.format, "write_array_header_1_0", full)
     # not reported as damage of the file
     with pytest.raises(OSError, match="No space left"):
-        analyse_sound(wav(melody(2)), frames_to=tmp_path / "frames.tmp")
+        analyze_sound(wav(melody(2)), frames_to=tmp_path / "frames.tmp")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_errors_contain_given_source_name():
     with pytest.raises(AudioDecodeError, match="upload 7"):
-        analyse_sound(b"no sound", name="upload 7")
+        analyze_sound(b"no sound", name="upload 7")
     with pytest.raises(ValueError, match="sr=0"):
-        analyse_sound(b"no sound", sr=0)
+        analyze_sound(b"no sound", sr=0)
 
 
 # --- the most typical part ---
@@ -223,7 +223,7 @@ def test_typical_part_matches_plain_loop(seed):
     rng = np.random.default_rng(seed)
     parts = [melody(int(s), seed) * rng.uniform(0.1, 1) for s in rng.integers(5, 25, 4)]
     y = np.concatenate([*parts, 0.05 * rng.standard_normal(SR * 10 + 777)]).astype(np.float32)
-    sound = analyse_sound(wav(y))
+    sound = analyze_sound(wav(y))
     assert sound.typical_s == plain_typical(sound.mfcc, len(y))
 
 
@@ -231,16 +231,16 @@ def test_typical_part_matches_plain_loop(seed):
 def test_typical_part_avoids_intro_and_silence(seed):
     noise = 0.2 * np.random.default_rng(seed).standard_normal(10 * SR)
     y = np.concatenate([noise, melody(60, seed), np.zeros(20 * SR)]).astype(np.float32)
-    assert 10 <= analyse_sound(wav(y)).typical_s <= 40
+    assert 10 <= analyze_sound(wav(y)).typical_s <= 40
 
 
 def test_typical_part_avoids_applause():
     rng = np.random.default_rng(5)
     claps = 0.3 * rng.standard_normal(15 * SR) * (rng.random(15 * SR) < 0.02)
     y = np.concatenate([claps, melody(70, 5), claps]).astype(np.float32)
-    assert 15 <= analyse_sound(wav(y)).typical_s <= 55
+    assert 15 <= analyze_sound(wav(y)).typical_s <= 55
 
 
 @pytest.mark.parametrize("seconds", [1, 29, 30])
 def test_typical_part_of_short_song_is_its_beginning(seconds):
-    assert analyse_sound(wav(melody(seconds))).typical_s == 0.0
+    assert analyze_sound(wav(melody(seconds))).typical_s == 0.0

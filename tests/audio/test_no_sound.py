@@ -8,7 +8,7 @@ import pytest
 from mutagen.id3 import ID3, TIT2
 from PIL import Image
 
-from musicsim.audio import analyse_sound, decode
+from musicsim.audio import analyze_sound, decode
 from musicsim.errors import NoSoundError
 from tests.audio.signals import as_bytes, tone
 
@@ -79,7 +79,7 @@ def test_error_names_type_of_file_without_sound(tmp_path, content, words, name):
     path.write_bytes(content)
     for source in (path, content):
         with pytest.raises(NoSoundError, match=words) as caught:
-            analyse_sound(source, name=name)
+            analyze_sound(source, name=name)
         assert str(caught.value).startswith(f"{name} ")
 
 

@@ -20,7 +20,7 @@ from mutagen.flac import Picture
 from mutagen.id3 import APIC, ID3
 from mutagen.oggvorbis import OggVorbis
 
-from musicsim.audio import AudioDecodeError, AudioError, analyse_sound, decode, load
+from musicsim.audio import AudioDecodeError, AudioError, analyze_sound, decode, load
 from musicsim.audio.analysis import IN_MEMORY
 from tests.audio.signals import as_bytes, encoded, music, pitch, png, tone
 from tests.waiting import PATIENCE_S
@@ -29,7 +29,7 @@ from tests.waiting import PATIENCE_S
 def read(path):
     """Analyze a file. Return None if it is refused, which must be with its name."""
     try:
-        return analyse_sound(path)
+        return analyze_sound(path)
     except AudioError as error:
         assert path.name in str(error)  # noqa: PT017 (both ends are legal, the message must be right)
         return None
@@ -37,7 +37,7 @@ def read(path):
 
 def refused(path, words):
     with pytest.raises(AudioDecodeError, match=words) as caught:
-        analyse_sound(path)
+        analyze_sound(path)
     assert path.name in str(caught.value)
 
 
@@ -212,7 +212,7 @@ def test_overwritten_bytes_are_handled(kind, at, junk, tmp_path_factory):
 def test_analyzes_two_samples(kind, tmp_path):
     path = tmp_path / f"two.{kind}"
     soundfile.write(path, np.array([0.5, -0.5]), 22050)
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert (sound.n_frames, sound.duration_s) == (1, 2 / 22050)
     assert sound.loudest == 0.5
 
@@ -256,7 +256,7 @@ def test_decodes_vbr_mp3_without_xing_header(tmp_path):
     assert any(mark in frames[0] for mark in (b"Xing", b"Info"))
     path = tmp_path / "vbr.mp3"
     path.write_bytes(b"".join(frames[1:]))
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert sound.expected_s is None  # the size divided by the first rate would be far off
     assert sound.duration_s == pytest.approx(12, abs=0.15)  # delay and padding remain
     assert not sound.notes
@@ -329,7 +329,7 @@ def test_decodes_flac_of_unknown_length(tmp_path):
     data[22:26] = bytes(4)
     path = tmp_path / "stream.flac"
     path.write_bytes(data)
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert sound.duration_s == 3.0
     assert not sound.notes
 
@@ -362,7 +362,7 @@ def test_analyzes_8_bit_24_bit_and_float_wav(subtype, tmp_path):
     path = tmp_path / "a.wav"
     y = tone(rate=22050)
     soundfile.write(path, y, 22050, subtype=subtype)
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert sound.loudest == pytest.approx(0.5, abs=1 / 128)
     assert sound.rms == pytest.approx(0.5 / np.sqrt(2), rel=0.01)  # 8 bits: steps of 1/128
 
@@ -382,7 +382,7 @@ def test_nan_and_infinite_samples_are_zeroed(bad, n_channels):
 def test_wav_of_only_nan_is_silent(tmp_path):
     path = tmp_path / "nan.wav"
     soundfile.write(path, np.full(22050, np.nan, np.float32), 22050, subtype="FLOAT")
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert (sound.loudest, sound.notes) == (0.0, ("NaN, infinite or huge samples zeroed",))
     assert np.isfinite(sound.mfcc).all()
 
@@ -399,7 +399,7 @@ def test_six_channels_are_averaged(tmp_path):
     path = tmp_path / "surround.wav"
     y = np.stack([tone(440, level=0.1 * i) for i in range(1, 7)], axis=1)
     soundfile.write(path, y, 44100)
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert sound.loudest == pytest.approx(0.35, abs=0.01)  # the mean of 0.1 to 0.6
     assert not sound.notes
 
@@ -411,7 +411,7 @@ def test_many_channels_are_averaged(kind, n_channels, tmp_path):
     y = np.stack([tone(440, level=0.02 * i) for i in range(1, n_channels + 1)], axis=1)
     soundfile.write(path, y, 44100, format=kind)
     # the mean of the levels; a lossy codec may change each of them slightly
-    assert analyse_sound(path).loudest == pytest.approx(0.01 * (n_channels + 1), rel=0.05)
+    assert analyze_sound(path).loudest == pytest.approx(0.01 * (n_channels + 1), rel=0.05)
 
 
 @pytest.mark.parametrize(("codec", "container"), [("ac3", "ac3"), ("aac", "adts"), ("libmp3lame", "mp3")])
@@ -430,7 +430,7 @@ def test_channel_count_change_inside_file_is_handled(codec, container, tmp_path)
 def test_analyzes_8_khz_and_192_khz(rate, tmp_path):
     path = tmp_path / "rate.flac"
     soundfile.write(path, tone(1000, 2, rate), rate)
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert sound.duration_s == 2.0
     assert sound.loudest == pytest.approx(0.5, abs=0.02)  # the filter rings at the start of the tone
     assert pitch(load(path)) == pytest.approx(1000, abs=1)
@@ -441,7 +441,7 @@ def test_wrong_extension_does_not_change_sound(kind, suffix, tmp_path):
     honest, lying = tmp_path / f"a.{kind}", tmp_path / f"a.{suffix}"
     for path in (honest, lying):
         path.write_bytes(_WHOLE[kind])
-    assert analyse_sound(lying).sound_hash == analyse_sound(honest).sound_hash
+    assert analyze_sound(lying).sound_hash == analyze_sound(honest).sound_hash
 
 
 @pytest.mark.parametrize(
@@ -465,10 +465,10 @@ def test_unusual_file_names_are_handled(name, tmp_path, monkeypatch):
         path.write_bytes(_WHOLE["m4a"])
     except OSError:
         pytest.skip("this file system does not allow the name")
-    assert analyse_sound(path).duration_s == pytest.approx(2, abs=0.1)
+    assert analyze_sound(path).duration_s == pytest.approx(2, abs=0.1)
     path.write_text("only words " * 500)
     with pytest.raises(AudioDecodeError) as caught:
-        analyse_sound(path)
+        analyze_sound(path)
     # the message can be printed and stored
     assert name.decode(errors="replace") in str(caught.value).encode().decode()
 
@@ -479,13 +479,13 @@ def test_unusual_file_names_are_handled(name, tmp_path, monkeypatch):
 def test_ogg_with_cover_has_same_sound(tmp_path):
     path = tmp_path / "cover.ogg"
     path.write_bytes(_WHOLE["ogg"])
-    expected = analyse_sound(path).sound_hash
+    expected = analyze_sound(path).sound_hash
     picture = Picture()
     picture.data, picture.mime, picture.type = png(), "image/png", 3
     tags = OggVorbis(path)
     tags["metadata_block_picture"] = [base64.b64encode(picture.write()).decode()]
     tags.save()
-    sound = analyse_sound(path)
+    sound = analyze_sound(path)
     assert (sound.sound_hash, sound.notes) == (expected, ())
 
 
@@ -494,12 +494,12 @@ def test_ogg_with_cover_has_same_sound(tmp_path):
 def test_50_mb_cover_uses_little_memory(magic, tmp_path):
     path = tmp_path / "large.mp3"
     path.write_bytes(_WHOLE["mp3"])
-    expected = analyse_sound(path)
+    expected = analyze_sound(path)
     tags = ID3()
     noise = np.random.default_rng(0).bytes(50_000_000)
     tags.add(APIC(encoding=0, mime="image/png", type=3, desc="", data=magic + noise))
     tags.save(path)
-    report = analysed_alone(path)
+    report = analyzed_alone(path)
     assert report["sound_hash"] == expected.sound_hash
     assert report["peak_mb"] < 300
 
@@ -569,7 +569,7 @@ def test_mp4_table_with_wrong_length_is_handled(atom, count, tmp_path):
     sound = read(path)
     assert sound is None or sound.duration_s < 2.2
     if count == 0x7FFFFFFF:  # memory for that many entries must not be allocated
-        assert analysed_alone(path)["peak_mb"] < 300
+        assert analyzed_alone(path)["peak_mb"] < 300
 
 
 def test_non_utf8_tags_do_not_change_sound():
@@ -598,10 +598,10 @@ def test_broken_id3_tags_and_cover_are_ignored():
 _ALONE = """
 import json, resource, sys
 from pathlib import Path
-from musicsim.audio import AudioError, analyse_sound
+from musicsim.audio import AudioError, analyze_sound
 frames_to = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 try:
-    sound = analyse_sound(sys.argv[1], frames_to=frames_to)
+    sound = analyze_sound(sys.argv[1], frames_to=frames_to)
     report = {"sound_hash": sound.sound_hash, "duration_s": sound.duration_s, "loudest": sound.loudest}
 except AudioError as error:
     report = {"error": str(error)}
@@ -614,7 +614,7 @@ print(json.dumps(report | {"peak_mb": peak_mb}))
 """
 
 
-def analysed_alone(path, *frames_to):
+def analyzed_alone(path, *frames_to):
     """Analyze a file in a process of its own. Return results and peak memory, imports included."""
     run = subprocess.run(
         [sys.executable, "-c", _ALONE, str(path), *map(str, frames_to)],
@@ -644,7 +644,7 @@ def test_hour_of_silence_uses_little_memory(tmp_path):
         for _ in range(60):
             file.write(minute)
     assert path.stat().st_size < 2_000_000
-    report = analysed_alone(path)
+    report = analyzed_alone(path)
     assert (report["duration_s"], report["loudest"]) == (3600, 0)
     assert report["peak_mb"] < 300
 
@@ -654,7 +654,7 @@ def test_memory_does_not_grow_with_length_of_silence(tmp_path):
     peaks = {}
     for hours in (0.25, 2.25):
         silent_wav(tmp_path / "long.wav", hours)
-        report = analysed_alone(tmp_path / "long.wav", tmp_path / "frames.npy")
+        report = analyzed_alone(tmp_path / "long.wav", tmp_path / "frames.npy")
         assert report["duration_s"] == hours * 3600
         frames = np.load(tmp_path / "frames.npy", mmap_mode="r")
         assert frames.shape == (1 + int(hours * 3600) * 22050 // 256, 13)
@@ -672,7 +672,7 @@ def test_memory_does_not_grow_with_length_of_music(tmp_path):
     for minutes in (10, 40):
         path = tmp_path / "radio.ogg"  # a chain of links, as recorders of radio write it
         path.write_bytes(song * minutes)
-        report = analysed_alone(path, tmp_path / "frames.npy")
+        report = analyzed_alone(path, tmp_path / "frames.npy")
         assert report["duration_s"] == pytest.approx(minutes * 60, rel=1e-3)
         peaks[minutes] = report["peak_mb"]
     assert peaks[40] < peaks[10] + 15

@@ -6,7 +6,7 @@ import pytest
 from musicsim.audio import (
     SAMPLE_RATE,
     SongFrames,
-    analyse_sound,
+    analyze_sound,
     derivatives,
     fluctuation,
     load,
@@ -23,7 +23,7 @@ def song(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def kept(song):
-    sound = analyse_sound(song)
+    sound = analyze_sound(song)
     return SongFrames(sound.mfcc, sound.fluctuation)
 
 
@@ -33,7 +33,7 @@ def test_blocks_equal_derivatives_of_coefficients(song, kept):
 
 
 def test_file_contains_coefficients_and_fluctuation(song, kept, tmp_path):
-    sound = analyse_sound(song, frames_to=tmp_path / "frames.npy")
+    sound = analyze_sound(song, frames_to=tmp_path / "frames.npy")
     read = read_song_frames(tmp_path / "frames.npy")
     assert isinstance(read.mfcc, np.memmap)
     np.testing.assert_array_equal(read.mfcc, kept.mfcc)

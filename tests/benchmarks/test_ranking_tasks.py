@@ -8,7 +8,7 @@ from benchmarks.support.ranking_tasks import cal10k_like, nearly_separable
 
 def relevant_pairs(relevance):
     """R[q, x]: x is relevant to q."""
-    return np.array([relevance.judgements([q])[0] == 1 for q in range(len(relevance))])
+    return np.array([relevance.judgments([q])[0] == 1 for q in range(len(relevance))])
 
 
 @pytest.fixture(scope="module")

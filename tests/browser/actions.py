@@ -85,7 +85,7 @@ def names_on_map(drawn) -> list[str]:
     """Return entries of the legend and kinds of marks, with their numbers of songs."""
     return drawn.evaluate(
         """({map}) => [
-            ...map.colours.entries.filter(e => e.name && e.n_songs).map(e => `${e.name}:${e.n_songs}`),
+            ...map.colors.entries.filter(e => e.name && e.n_songs).map(e => `${e.name}:${e.n_songs}`),
             ...Object.entries(map.marks).filter(([, rows]) => rows.length).map(([k, rows]) => `${k}:${rows.length}`),
             ...(map.data.query ? ["star:1"] : []),
         ]"""

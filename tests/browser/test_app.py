@@ -167,7 +167,7 @@ def test_map_color_can_be_changed(page, address):
     drawn = wait_for_map(page)
     for by in ("artist", "folder", "year", "cluster"):
         color_by(page, drawn, by)
-        counts = drawn.evaluate("({map}) => map.colours.entries.map(e => e.n_songs)")
+        counts = drawn.evaluate("({map}) => map.colors.entries.map(e => e.n_songs)")
         assert sum(counts) == 12
 
 

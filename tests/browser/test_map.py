@@ -51,7 +51,7 @@ def wait_for_rest(page: Page) -> None:
     until(is_at_rest)
 
 
-def colours_seen(page: Page, drawn, ids: list[int]) -> list[tuple[int, ...]]:
+def colors_seen(page: Page, drawn, ids: list[int]) -> list[tuple[int, ...]]:
     """Return the color on the screen at each song's point."""
     page.mouse.move(1, 1)
     wait_for_frames(page)
@@ -59,10 +59,10 @@ def colours_seen(page: Page, drawn, ids: list[int]) -> list[tuple[int, ...]]:
     return [tuple(image[round(y), round(x)].tolist()) for x, y in (place_of(drawn, i) for i in ids)]
 
 
-def entry_colours(drawn) -> dict[str, tuple[int, ...]]:
+def entry_colors(drawn) -> dict[str, tuple[int, ...]]:
     """Return the declared color of each entry of the legend."""
-    said = drawn.evaluate("({map}) => map.colours.entries.filter(e => e.n_songs).map(e => [e.name, e.colour])")
-    return {name: tuple(int(colour[k : k + 2], 16) for k in (1, 3, 5)) for name, colour in said}
+    said = drawn.evaluate("({map}) => map.colors.entries.filter(e => e.n_songs).map(e => [e.name, e.color])")
+    return {name: tuple(int(color[k : k + 2], 16) for k in (1, 3, 5)) for name, color in said}
 
 
 def is_like(seen: tuple[int, ...], said: tuple[int, ...]) -> bool:
@@ -77,9 +77,9 @@ def test_every_song_has_color_of_its_genre(page, address, home):
     expect(drawn.locator("canvas.land")).to_have_attribute("data-state", "drawn")
     show_all_tools(drawn)
     drawn.get_by_role("button", name="Region names").click()
-    songs, said = songs_of(home), entry_colours(drawn)
-    seen = colours_seen(page, drawn, [song.id for song in songs])
-    wrong = [s.title for s, colour in zip(songs, seen, strict=True) if not is_like(colour, said[s.genre])]
+    songs, said = songs_of(home), entry_colors(drawn)
+    seen = colors_seen(page, drawn, [song.id for song in songs])
+    wrong = [s.title for s, color in zip(songs, seen, strict=True) if not is_like(color, said[s.genre])]
     assert not wrong
 
 
@@ -108,13 +108,13 @@ def test_long_legend_shows_all_entries_with_a_button(page, tiny_library):
 def test_legend_click_isolates_genre_for_lasso(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
-    songs, said = songs_of(home), entry_colours(drawn)
+    songs, said = songs_of(home), entry_colors(drawn)
     show_all_tools(drawn)
     drawn.get_by_role("button", name="Region names").click()
 
     def shown() -> set[str]:
-        seen = colours_seen(page, drawn, [song.id for song in songs])
-        return {s.genre for s, colour in zip(songs, seen, strict=True) if is_like(colour, said[s.genre])}
+        seen = colors_seen(page, drawn, [song.id for song in songs])
+        return {s.genre for s, color in zip(songs, seen, strict=True) if is_like(color, said[s.genre])}
 
     entry = drawn.get_by_role("option", name="Genre noise")
     entry.click()
@@ -168,8 +168,8 @@ def test_saved_map_figure_has_every_song(page, address, home):
     names = {text.text for text in ElementTree.fromstring(saved["SVG"]).iter(f"{SVG}text")}
     assert {"Genre noise", "Genre tones", "Genre clicks"} <= names
     image = np.asarray(Image.open(io.BytesIO(saved["PNG"])).convert("RGB")).astype(int).reshape(-1, 3)
-    for colour in entry_colours(drawn).values():
-        assert (np.abs(image - np.array(colour)).max(axis=1) < 45).any()
+    for color in entry_colors(drawn).values():
+        assert (np.abs(image - np.array(color)).max(axis=1) < 45).any()
 
 
 def test_arrow_keys_move_to_nearest_song_and_enter_plays(page, address, home):

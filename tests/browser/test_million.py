@@ -122,12 +122,12 @@ def test_webgl_draws_every_song(chromium, address):
     expect(drawn).to_have_attribute("data-points", str(N_SONGS))
     show_all_tools(drawn)
     drawn.get_by_role("button", name="Region names").click()
-    colours = drawn.evaluate("({map}) => map.colours.entries.slice(0, 12).map(e => e.colour)")
+    colors = drawn.evaluate("({map}) => map.colors.entries.slice(0, 12).map(e => e.color)")
 
     def are_points() -> bool:
         """Return whether songs of every color are on the screen."""
         image = np.asarray(Image.open(io.BytesIO(drawn.locator(".stage").screenshot())).convert("RGB")).astype(int)
-        values = (np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) for colour in colours)
+        values = (np.array([int(color[k : k + 2], 16) for k in (1, 3, 5)]) for color in colors)
         return all((np.abs(image - rgb).max(axis=2) < 45).sum() > 100 for rgb in values)
 
     until(are_points)

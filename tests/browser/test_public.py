@@ -22,7 +22,7 @@ from tests.sounds import write_song
 from tests.test_app_server import Server, running
 from tests.waiting import PATIENCE_S, until
 
-SECRET = "the neighbour's secret"
+SECRET = "the neighbor's secret"
 PUT_IN = {"text_input": "string_value", "text_area": "string_value", "button": "trigger_value"}
 
 SECTIONS = {

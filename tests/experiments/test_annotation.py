@@ -1,10 +1,10 @@
-"""Tags from neighbours: the curve against loops, Gaussians against their definition."""
+"""Tags from neighbors: the curve against loops, Gaussians against their definition."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.annotation import THRESHOLDS, annotation_curve, from_neighbours, gaussian_divergences, similar_by_tags
+from experiments.annotation import THRESHOLDS, annotation_curve, from_neighbors, gaussian_divergences, similar_by_tags
 
 
 def test_precision_and_recall_are_means_over_tags():
@@ -27,7 +27,7 @@ def test_precision_and_recall_are_means_over_tags():
 def test_prediction_is_mean_of_neighbor_tags():
     D = np.array([[3.0, 1.0, 2.0]])
     tags = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    assert from_neighbours(D, tags, 2).tolist() == [[0.5, 1.0]]
+    assert from_neighbors(D, tags, 2).tolist() == [[0.5, 1.0]]
 
 
 def test_gaussian_divergence_matches_mean_log_ratio():

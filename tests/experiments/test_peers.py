@@ -125,7 +125,7 @@ def test_musly_finds_similar_sounds(tmp_path):
     musly = Musly()
     kinds = ["noise", "noise", "tones", "tones"]
     files = [write_song(tmp_path / f"{n}.flac", kind, seed=n, seconds=6.0) for n, kind in enumerate(kinds)]
-    D = musly.distances(np.stack([musly.analyse(str(file)) for file in files]))
+    D = musly.distances(np.stack([musly.analyze(str(file)) for file in files]))
     assert np.argsort(D, axis=1)[:, 1].tolist() == [1, 0, 3, 2]
 
 

@@ -113,7 +113,7 @@ def test_probabilities_do_not_depend_on_test_playlists(rng, tags):
     kept, *others = test.tolist()
     lists = [list(playlist) for playlist in about.playlists]
     for row in others:
-        lists[row] = [0, 39, 0, 39, 1, 38]  # would change company, neighbours and plays
+        lists[row] = [0, 39, 0, 39, 1, 38]  # would change company, neighbors and plays
     plain, _, _ = measure_collection(about, 0, 3)
     moved, _, _ = measure_collection(replace(about, playlists=lists), 0, 3)
     assert [r.role for r in plain] == [r.role for r in moved]
@@ -171,7 +171,7 @@ def test_all_models_use_same_test_playlists(rng):
     assert by["uniform shuffle"].gain == pytest.approx(0.0, abs=1e-12)
     np.testing.assert_allclose(by["uniform shuffle"].log_p, -np.log(39) * by[LME].n_transitions)
     assert by[KNOWN].model == "walk: tags"
-    assert by[WEIGHTED].model == "walk: tags, company, neighbours; songs by plays"
+    assert by[WEIGHTED].model == "walk: tags, company, neighbors; songs by plays"
     # two halves that hardly mix: tags tell them apart, and a popular song does not
     assert playlists.log_p(by[KNOWN]) > playlists.log_p(by["popularity"]) + 0.3
     assert by[JOINED].n_edges > by[KNOWN].n_edges
@@ -181,7 +181,7 @@ def test_unlabeled_collection_uses_cooccurrence_edges(rng):
     roles = [r.role for r in measure_collection(tiny(rng, tags=False), 0, 0)[0]]
     assert KNOWN not in roles
     assert JOINED not in roles
-    assert {"company", "neighbours", BOTH, WEIGHTED} < set(roles)
+    assert {"company", "neighbors", BOTH, WEIGHTED} < set(roles)
 
 
 # --- tables and claims --------------------------------------------------------------------------------------------

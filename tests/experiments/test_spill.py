@@ -140,7 +140,7 @@ def test_intrinsic_dimension_of_flat_cloud(rng, d):
     X = 2 * rng.random((20_000, d)) - 1
     middle = X[np.abs(X).max(axis=1).argsort()[:100]]  # far from the edges
     D = np.sort(np.linalg.norm(X[None] - middle[:, None], axis=2), axis=1)[:, 1:51]
-    assert intrinsic_dimension(D) == pytest.approx(d, rel=0.1)  # 100 queries, which share neighbours
+    assert intrinsic_dimension(D) == pytest.approx(d, rel=0.1)  # 100 queries, which share neighbors
     with_copy = np.concatenate([D, np.zeros((1, 50))])
     assert intrinsic_dimension(with_copy) == intrinsic_dimension(D)
 

@@ -1,4 +1,4 @@
-"""The UCI sets of the experiments, and the error of nearest neighbours that they report."""
+"""The UCI sets of the experiments, and the error of nearest neighbors that they report."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_isolet_parts_share_no_row():
     assert X_test.shape == (1559, 617)
     assert set(y) == set(y_test) == set(range(1, 27))
     assert not {row.tobytes() for row in X} & {row.tobytes() for row in X_test}
-    # the figure that came with the data, 18.6 % for 3 neighbours, is of votes as scikit-learn counts them
+    # the figure that came with the data, 18.6 % for 3 neighbors, is of votes as scikit-learn counts them
     assert 1 - KNeighborsClassifier(3).fit(X, y).score(X_test, y_test) == pytest.approx(0.186, abs=5e-4)
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from musicsim.audio import KEYS, MODES
 from musicsim.explorer.snapshot.drawn_covers import draw_cover
-from musicsim.explorer.snapshot.map_columns import colouring
+from musicsim.explorer.snapshot.map_columns import coloring
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.snapshot.sound_colours import SOUNDS, sound_codes, sound_of
+from musicsim.explorer.snapshot.sound_colors import SOUNDS, sound_codes, sound_of
 from musicsim.library import Library
 from tests.sounds import write_song
 
@@ -44,8 +44,8 @@ def song(tiny_library):
 
 def test_cover_has_song_color_on_map(tiny_library):
     now = take_snapshot(tiny_library)
-    made = colouring(now, "sound")
-    color = {i: made.entries[code].colour for i, code in zip(now.row_ids.tolist(), made.codes.tolist(), strict=True)}
+    made = coloring(now, "sound")
+    color = {i: made.entries[code].color for i, code in zip(now.row_ids.tolist(), made.codes.tolist(), strict=True)}
     for song in tiny_library.songs():
         assert color[song.id] in colors_of(draw_cover(song, tiny_library.outline(song.id)))
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, MapView, place_by_neighbours, place_vector
-from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.map_view import MAX_UNFOLDED, MapView, place_by_neighbors, place_vector
+from musicsim.explorer.snapshot.neighbors import Neighbors
 from musicsim.search import ExactIndex
 
 
@@ -101,15 +101,15 @@ def test_flat_and_distant_outlines_are_empty(places):
 
 def test_new_song_is_placed_amid_its_neighbors():
     places = np.array([[0, 0], [1, 0], [0, 1], [50, 50], [np.nan, np.nan]], dtype=np.float32)
-    np.testing.assert_array_equal(place_by_neighbours(places, np.array([0, 1, 2])), [0, 0])
-    np.testing.assert_array_equal(place_by_neighbours(places, np.array([4, 3])), [50, 50])
-    assert np.isnan(place_by_neighbours(places, np.array([4]))).all()
+    np.testing.assert_array_equal(place_by_neighbors(places, np.array([0, 1, 2])), [0, 0])
+    np.testing.assert_array_equal(place_by_neighbors(places, np.array([4, 3])), [50, 50])
+    assert np.isnan(place_by_neighbors(places, np.array([4]))).all()
 
 
 @pytest.mark.parametrize(("n_songs", "is_unfolded"), [(MAX_UNFOLDED, True), (MAX_UNFOLDED + 1, False)])
 def test_external_song_uses_map_method_when_fast(rng, n_songs, is_unfolded):
     X = rng.normal(size=(n_songs, 2)).astype(np.float32)
-    index = Neighbours(ExactIndex().fit(X), np.arange(n_songs))
+    index = Neighbors(ExactIndex().fit(X), np.arange(n_songs))
     place = place_vector(X[0], 10 * X, index, lambda vectors: vectors - 100)
-    expected = X[0] - 100 if is_unfolded else place_by_neighbours(10 * X, index.query(X[:1], 10)[1][0])
+    expected = X[0] - 100 if is_unfolded else place_by_neighbors(10 * X, index.query(X[:1], 10)[1][0])
     np.testing.assert_array_equal(place, expected)

@@ -7,7 +7,7 @@ from benchmarks.large_library import write_library
 from musicsim.errors import ModelError
 from musicsim.explorer.evaluation import search_speed
 from musicsim.explorer.evaluation.search_speed import K, measure_search
-from musicsim.explorer.snapshot.neighbours import KINDS, build_index
+from musicsim.explorer.snapshot.neighbors import KINDS, build_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.progress import Canceled
 

@@ -158,16 +158,16 @@ def test_batches_without_pairs_have_zero_gradient(rng, projection):
         assert np.isnan(wrong)
 
 
-def brute_score(score, query, neighbours, y):
+def brute_score(score, query, neighbors, y):
     """Compute equations 7, 8, 10 and 11 (negated, so that more is better) for a list of neighbors."""
     if score == "classification":
-        return sum(y[i] == y[query] for i in neighbours)
+        return sum(y[i] == y[query] for i in neighbors)
     if score == "retrieval":
-        return sum(i in set(y.relevant(query).tolist()) for i in neighbours)
+        return sum(i in set(y.relevant(query).tolist()) for i in neighbors)
     if score == "hierarchy":
-        same = [[a == b for a, b in zip(y[i], y[query], strict=True)] for i in neighbours]
+        same = [[a == b for a, b in zip(y[i], y[query], strict=True)] for i in neighbors]
         return sum(sum(all(row[: level + 1]) for level in range(len(row))) / len(row) for row in same)
-    return -sum((y[i] - y[query]) ** 2 for i in neighbours) / len(neighbours)
+    return -sum((y[i] - y[query]) ** 2 for i in neighbors) / len(neighbors)
 
 
 @given(seed=st.integers(0, 10_000), score=st.sampled_from(["classification", "retrieval", "hierarchy", "regression"]))
@@ -181,13 +181,13 @@ def test_gain_difference_equals_effect_of_swap(seed, score):
         "regression": lambda: rng.normal(size=n),
     }[score]()
     query, *others = rng.permutation(n)[:9].tolist()
-    neighbours, coming = others[:-1], others[-1]
+    neighbors, coming = others[:-1], others[-1]
     gains = make_gains(score, y, n).gains(np.array([query]), np.arange(n))[0]
-    before = brute_score(score, query, neighbours, y)
+    before = brute_score(score, query, neighbors, y)
     # the score of regression is a mean, and its targets are divided by their deviation
-    unit = np.var(y) / len(neighbours) if score == "regression" else 1.0
-    for going in neighbours:
-        after = brute_score(score, query, [coming if i == going else i for i in neighbours], y)
+    unit = np.var(y) / len(neighbors) if score == "regression" else 1.0
+    for going in neighbors:
+        after = brute_score(score, query, [coming if i == going else i for i in neighbors], y)
         assert (gains[coming] - gains[going]) * unit == pytest.approx(after - before)
     assert np.isnan(gains[query])
 

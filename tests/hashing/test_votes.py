@@ -7,7 +7,7 @@ from musicsim.hashing import bin_mean, bin_vote, hamming_distances, pack_bits
 from musicsim.hashing.votes import bin_edges
 
 
-def neighbours(codes, query, n_bins):
+def neighbors(codes, query, n_bins):
     """Return the rows of the n_bins nearest nonempty bins, and their distances."""
     distances = hamming_distances(query[None], codes)[0]
     bins = sorted(set(distances.tolist()))[:n_bins]
@@ -32,7 +32,7 @@ def test_votes_match_definition(codes, rng, n_bins):
     labels = rng.integers(4, size=len(known))
     truth = []
     for query in queries:
-        rows, distances = neighbours(known, query, n_bins)
+        rows, distances = neighbors(known, query, n_bins)
         truth.append(majority(labels[rows], distances))
     assert bin_vote(known, labels, queries, n_bins=n_bins).tolist() == truth
 
@@ -43,7 +43,7 @@ def test_levels_are_voted_top_down(codes, rng):
     table = np.stack([wide, 10 * wide + rng.integers(3, size=len(known))], axis=1)
     truth = []
     for query in queries:
-        rows, distances = neighbours(known, query, 3)
+        rows, distances = neighbors(known, query, 3)
         top = majority(table[rows, 0], distances)
         agree = table[rows, 0] == top
         narrow = table[rows[agree], 1]
@@ -59,7 +59,7 @@ def test_levels_are_voted_top_down(codes, rng):
 def test_means_match_definition(codes, rng):
     known, queries = codes
     targets = rng.normal(size=len(known))
-    truth = [targets[neighbours(known, query, 3)[0]].mean() for query in queries]
+    truth = [targets[neighbors(known, query, 3)[0]].mean() for query in queries]
     np.testing.assert_allclose(bin_mean(known, targets, queries), truth, rtol=1e-12)
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from musicsim.audio import analyse_sound
+from musicsim.audio import analyze_sound
 from musicsim.errors import FeatureVersionError, StorageError
 from musicsim.library.stores.frames import FrameStore
 from tests.sounds import write_song
@@ -33,7 +33,7 @@ def test_scan_stores_aspects_with_frames(store, music):
     assert store.frame_files.list_stored_aspects() == set(hashes) == store.frame_files.list_stored()
     kept = store.frame_files.aspects(hashes)
     for row, song in enumerate(songs):
-        sound = analyse_sound(song.path, aspects=True)
+        sound = analyze_sound(song.path, aspects=True)
         np.testing.assert_array_equal(kept.harmony[row], sound.harmony)
         np.testing.assert_array_equal(kept.rhythm[row], sound.rhythm)
     assert max(path.stat().st_size for path in aspect_files(store)) < 4096
@@ -53,7 +53,7 @@ def test_older_songs_are_readable_and_get_aspects(store, music):
     assert (report.n_added, report.n_unchanged) == (0, 0)
     assert store.frame_files.list_stored_aspects() == store.frame_files.list_stored()
     assert {song.title: song.id for song in store.songs()} == ids
-    assert store.add(music).n_unchanged == 2, "nothing is analysed a third time"
+    assert store.add(music).n_unchanged == 2, "nothing is analyzed a third time"
 
 
 @pytest.mark.long

@@ -22,7 +22,7 @@ WRONG = {
     "songs.outline": ["'text'", "7"],
     "songs.is_compared": ["2", "'yes'"],
     "songs.file_tags": [
-        "'nonsense'", "'[1]'", """'{"title": {}}'""", """'{"colour": "red"}'""", "CAST(x'7bff7d' AS TEXT)",
+        "'nonsense'", "'[1]'", """'{"title": {}}'""", """'{"color": "red"}'""", "CAST(x'7bff7d' AS TEXT)",
     ],
     "songs.edits": ["""'{"year": "x"}'""", "'" + "[" * 100_000 + "'"],
     "songs.content_hash": ["'../../x'", "''", "'a/b'", "id || '/..'"],

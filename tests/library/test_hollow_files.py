@@ -8,7 +8,7 @@ import soundfile
 
 from musicsim.errors import AudioDecodeError
 from musicsim.library.scan import analysis
-from musicsim.library.scan.analysis import Analysis, Skipped, Task, analyse
+from musicsim.library.scan.analysis import Analysis, Skipped, Task, analyze
 from tests.sounds import SAMPLE_RATE, sound
 
 WAV = (
@@ -33,7 +33,7 @@ def test_sparse_file_is_refused_without_reading(tmp_path, monkeypatch, ending, h
         pytest.skip("this file system has no holes")
     monkeypatch.setattr(analysis, "content_hash", lambda _: pytest.fail("the file is read whole"))
     with pytest.raises(AudioDecodeError, match=r"hollow\.\w+ .*copy the file again"):
-        analyse(task_of(path))
+        analyze(task_of(path))
 
 
 def test_real_silence_is_analyzed(tmp_path):
@@ -42,11 +42,11 @@ def test_real_silence_is_analyzed(tmp_path):
     samples = np.concatenate([np.zeros(n_silent, np.float32), sound("tones", 0, 4.0)])
     soundfile.write(path, samples, SAMPLE_RATE, subtype="PCM_16")
     (tmp_path / "frames").mkdir()
-    assert isinstance(analyse(task_of(path)), Analysis)
+    assert isinstance(analyze(task_of(path)), Analysis)
     # as a compressing file system stores it
     with path.open("r+b") as file:
         file.truncate(44)
         file.truncate(44 + 2 * len(samples))
-    silent = analyse(task_of(path, take_silent=False))
+    silent = analyze(task_of(path, take_silent=False))
     assert isinstance(silent, Skipped)
     assert silent.kind == "silent"

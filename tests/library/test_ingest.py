@@ -132,7 +132,7 @@ def test_progress_counts_all_files(store, music):
 def test_canceled_scan_keeps_analyzed_songs(store, tmp_path):
     write_collection(tmp_path / "music", seconds=1)
     report = store.add(tmp_path / "music", progress=cancel_when(lambda _, done, total: done >= 4))
-    assert report.cancelled
+    assert report.canceled
     assert len(store) == 4
     assert store.add(tmp_path / "music").n_unchanged == 4
     assert len(store) == 12

@@ -11,7 +11,7 @@ import soundfile
 from musicsim.errors import AudioError, LibraryError
 from musicsim.library import Library
 from musicsim.library.scan import analysis
-from musicsim.library.scan.analysis import Task, analyse
+from musicsim.library.scan.analysis import Task, analyze
 from musicsim.library.stores.files import NO_SOUND, SHORT, SILENT
 from tests.sounds import SAMPLE_RATE, write_song
 
@@ -291,7 +291,7 @@ def test_lower_limit_adds_short_files(tmp_path, oddities):
 
 def test_file_changed_during_analysis_is_read_again(store, tmp_path, monkeypatch):
     path = write_song(tmp_path / "a.flac", seed=1, seconds=1.5)
-    real, calls = analysis.analyse_sound, []
+    real, calls = analysis.analyze_sound, []
 
     def slow(source, **options):
         sound = real(source, **options)
@@ -300,8 +300,8 @@ def test_file_changed_during_analysis_is_read_again(store, tmp_path, monkeypatch
             write_song(path, seed=2, seconds=2)
         return sound
 
-    monkeypatch.setattr(analysis, "analyse_sound", slow)
-    outcome = analyse(Task(path, path.stat().st_size, tmp_path / "frames"))
+    monkeypatch.setattr(analysis, "analyze_sound", slow)
+    outcome = analyze(Task(path, path.stat().st_size, tmp_path / "frames"))
     assert len(calls) == 2
     assert outcome.sound.duration_s == pytest.approx(2.0)
     assert outcome.size == path.stat().st_size
@@ -309,15 +309,15 @@ def test_file_changed_during_analysis_is_read_again(store, tmp_path, monkeypatch
 
 def test_constantly_changing_file_gives_clear_error(tmp_path, monkeypatch):
     path = write_song(tmp_path / "a.flac", seed=1, seconds=1.5)
-    real = analysis.analyse_sound
+    real = analysis.analyze_sound
 
     def slow(source, **options):
         sound = real(source, **options)
         os.utime(path, ns=(1, path.stat().st_mtime_ns + 1))
         return sound
 
-    monkeypatch.setattr(analysis, "analyse_sound", slow)
+    monkeypatch.setattr(analysis, "analyze_sound", slow)
     with pytest.raises(AudioError, match=r"a\.flac changed while it was being read: scan again"):
-        analyse(Task(path, path.stat().st_size, tmp_path / "frames"))
+        analyze(Task(path, path.stat().st_size, tmp_path / "frames"))
     monkeypatch.undo()
-    assert analyse(Task(path, path.stat().st_size, tmp_path / "frames")).sound.n_frames > 9
+    assert analyze(Task(path, path.stat().st_size, tmp_path / "frames")).sound.n_frames > 9

@@ -51,10 +51,10 @@ def test_no_split_is_lost(folder):
 
 def test_no_colors_are_lost(folder):
     def change(library, side, number):
-        library.update_colours(f"kind {side}", lambda known: known | {f"{number}": number})
+        library.update_colors(f"kind {side}", lambda known: known | {f"{number}": number})
 
     def kept(library, side, number):
-        return library.colours(f"kind {side}").get(f"{number}") == number
+        return library.colors(f"kind {side}").get(f"{number}") == number
 
     assert count_lost(folder, change, n_pairs=50, kept=kept) == 0
 

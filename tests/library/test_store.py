@@ -117,7 +117,7 @@ def test_frames_round_trip_within_half_precision(tiny_library):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("n_workers", -1), ("shortest_s", float("nan")), ("file_seconds", True), ("colour", 1)]
+    ("name", "value"), [("n_workers", -1), ("shortest_s", float("nan")), ("file_seconds", True), ("color", 1)]
 )
 def test_rejects_invalid_settings(store, name, value):
     before = store.settings

@@ -127,7 +127,7 @@ def use_everything(name: str, watch: Watch, private: Sequence[str] = ()) -> int:
 @pytest.fixture
 def watch(strangers, tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "secret.m3u").write_text("the neighbour's secret\n")
+    (tmp_path / "home" / "secret.m3u").write_text("the neighbor's secret\n")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return Watch(tmp_path, monkeypatch)
 
@@ -135,7 +135,7 @@ def watch(strangers, tmp_path, monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize("name", OFFERED)
 def test_actions_change_nothing(name, strangers, watch):
-    private = [str(strangers.songs()[0].path.parent), "the neighbour's secret", "Traceback"]
+    private = [str(strangers.songs()[0].path.parent), "the neighbor's secret", "Traceback"]
     assert use_everything(name, watch, private) >= (3 if name == "library" else 5)
 
 

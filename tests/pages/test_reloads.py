@@ -18,7 +18,7 @@ def test_most_recently_used_sessions_are_kept(monkeypatch):
 
 def test_old_sessions_expire(monkeypatch):
     sessions = Sessions()
-    sessions.save("a", {"colour": "genre"})
+    sessions.save("a", {"color": "genre"})
     monkeypatch.setattr(reloads, "MAX_AGE_S", -1.0)
     assert sessions.load("a") == {}
 

@@ -51,7 +51,7 @@ def test_all_dimensions_give_the_products_of_the_definition(seed, window):
     np.testing.assert_allclose(vectors @ vectors.T, expected, atol=1e-8)
 
 
-def test_songs_that_never_meet_are_grouped_by_the_neighbours_they_share():
+def test_songs_that_never_meet_are_grouped_by_the_neighbors_they_share():
     # 0 and 1 never share a playlist, and both occur only with 2 and 3; the same applies to 4 and 5 with 6 and 7
     playlists = [[0, 2], [0, 3], [1, 2], [1, 3], [4, 6], [4, 7], [5, 6], [5, 7]]
     vectors = cooccurrence_vectors(playlists, 8, n_dimensions=8, random_state=0)
@@ -183,7 +183,7 @@ def test_nearest_by_direction_are_those_of_all_cosines(seed, n_nearest):
         assert set(found[song][len(order) :]) <= {-1}
 
 
-def test_neighbours_by_company_are_of_the_same_world():
+def test_neighbors_by_company_are_of_the_same_world():
     rng = np.random.default_rng(3)
     worlds = [np.arange(12), np.arange(12, 24), np.arange(24, 36)]
     near = nearest_by_direction(cooccurrence_vectors(walks_in_worlds(rng, worlds, 120, 8), 40, random_state=0), 12)
@@ -196,7 +196,7 @@ def test_neighbours_by_company_are_of_the_same_world():
 
 @pytest.mark.long
 @pytest.mark.skipif(not YES_SMALL.is_dir(), reason="no yes.com playlists: set MUSICSIM_SHARED_DATA")
-def test_neighbours_explain_radio_playlists_better_than_groups_alone():
+def test_neighbors_explain_radio_playlists_better_than_groups_alone():
     playlists, tags = read_yes(YES_SMALL)
     playlists = playlists[::4]
     cut = int(0.8 * len(playlists))
@@ -210,7 +210,7 @@ def test_neighbours_explain_radio_playlists_better_than_groups_alone():
     near = nearest_by_direction(cooccurrence_vectors(train, n, random_state=0), 300)
     groups, both = (
         PlaylistModel(build_edges(n, **known, **more), max_iter=60, tol=1e-5).fit(train)
-        for more in ({}, {"cooccurrence_neighbours": near})
+        for more in ({}, {"cooccurrence_neighbors": near})
     )
     gains = [m.mean_transition_log_probability(test) for m in (groups, both)]
     assert gains[1] > gains[0] + 0.1

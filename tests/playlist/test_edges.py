@@ -318,7 +318,7 @@ def test_a_conjunction_draws_on_its_parts_and_two_groups_by_company_make_none():
 def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
     near = np.array([[0, 1, 2], [1, 0, -1], [2, -1, -1], [-1, -1, -1]])
     graph = build_edges(
-        4, tags=[["a"], ["a"], [], []], cooccurrence_neighbours=near, song_names=list("ABCD"), conjunctions=True,
+        4, tags=[["a"], ["a"], [], []], cooccurrence_neighbors=near, song_names=list("ABCD"), conjunctions=True,
         min_size=2, max_overlap=1,
     )  # fmt: skip
     sets = as_sets(graph)
@@ -328,11 +328,11 @@ def test_each_song_has_an_edge_of_its_company_which_joins_no_conjunction():
     assert describe_edge("near-3:0 A", called=lambda *_: "“A” by Ann") == "both in playlists with “A” by Ann"
     assert describe_edge("near-3:7") == "both in playlists with song 7"
     with pytest.raises(
-        ValueError, match=r"cooccurrence_neighbours must contain song rows \(int\) and have shape \(4, k\)"
+        ValueError, match=r"cooccurrence_neighbors must contain song rows \(int\) and have shape \(4, k\)"
     ):
-        build_edges(4, cooccurrence_neighbours=near[:3])
+        build_edges(4, cooccurrence_neighbors=near[:3])
     with pytest.raises(ValueError, match="song_names has 1 entries"):
-        build_edges(4, cooccurrence_neighbours=near, song_names=["A"])
+        build_edges(4, cooccurrence_neighbors=near, song_names=["A"])
 
 
 def test_a_value_that_reads_like_a_conjunction_stays_one_value():

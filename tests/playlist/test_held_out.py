@@ -50,7 +50,7 @@ def test_sparse_lists_are_foretold_better_with_shares_of_lists_kept_apart():
 
     def graph(made_of):
         near = nearest_by_direction(cooccurrence_vectors(made_of, n, random_state=0), 6)
-        return build_edges(n, tags=tags, cooccurrence_neighbours=near)
+        return build_edges(n, tags=tags, cooccurrence_neighbors=near)
 
     plain = PlaylistModel(graph(train)).fit(train)
     held_out = PlaylistModel(graph(train[50:])).fit(train[:50])

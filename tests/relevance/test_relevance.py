@@ -110,7 +110,7 @@ def test_lists_of_queries_from_outside_keep_every_row():
 def test_rows_in_neither_list_are_left_out():
     relevance = Relevance.from_lists([[1], [2], []], irrelevant=[[3, 0, 2], [], [1]], n=4)
     assert sets(relevance) == [([1], [0, 2, 3]), ([2], []), ([], [1])]
-    assert relevance.judgements([0, 1, 2]).tolist() == [[0, 1, 0, 0], [-1, -1, 1, -1], [-1, 0, -1, -1]]
+    assert relevance.judgments([0, 1, 2]).tolist() == [[0, 1, 0, 0], [-1, -1, 1, -1], [-1, 0, -1, -1]]
 
 
 def test_the_artist_filter_takes_from_both_sets():
@@ -261,10 +261,10 @@ def test_a_split_keeps_irrelevant_lists_and_labels():
 
 
 @given(labels, st.data())
-def test_judgements_are_the_sets(y, data):
+def test_judgments_are_the_sets(y, data):
     relevance = Relevance.from_labels(y, groups=[i // 2 for i in range(len(y))])
     asked = data.draw(st.lists(st.integers(0, len(y) - 1), max_size=4))
-    judged = relevance.judgements(asked)
+    judged = relevance.judgments(asked)
     assert judged.shape == (len(asked), len(y))
     for i, row in zip(asked, judged, strict=True):
         assert np.flatnonzero(row == 1).tolist() == relevance.relevant(i).tolist()

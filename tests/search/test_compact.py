@@ -20,7 +20,7 @@ def index(data):
     return CompactIndex(n_learned=1_500, random_state=0).fit(data[0])
 
 
-def test_nearly_all_neighbours_are_found_with_exact_distances(index, data):
+def test_nearly_all_neighbors_are_found_with_exact_distances(index, data):
     X, Q = data
     distances, ids = index.query(Q, 10)
     truth = ExactIndex().fit(X).query(Q, 10)[1]

@@ -115,7 +115,7 @@ def test_a_row_is_at_distance_zero_of_itself_though_far_from_the_origin(rng):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e4])
-def test_neighbours_far_from_the_origin(offset, rng):
+def test_neighbors_far_from_the_origin(offset, rng):
     # |x|^2 is up to 10^9 there, and float32 has steps of 64
     X, Q = ((offset + rng.standard_normal((n, 8))).astype(np.float32) for n in (2000, 10))
     _assert_by_definition(ExactIndex().fit(X).query(Q, 10), X, Q, 10)

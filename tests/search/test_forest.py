@@ -118,7 +118,7 @@ def test_a_forest_that_grew_is_as_good_as_one_of_all_rows(first):
     assert recalls[0] > recalls[1] - 0.02
 
 
-def test_all_leaves_find_nearly_all_neighbours(rng):
+def test_all_leaves_find_nearly_all_neighbors(rng):
     # only codes and axes cause misses
     X, Q = songs(5000, 24), songs(100, 24, seed=1)
     true = ExactIndex().fit(X).query(Q, 10)[1]

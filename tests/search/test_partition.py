@@ -99,7 +99,7 @@ def test_rows_lie_in_the_cell_of_the_nearest_centre():
 
 
 @pytest.mark.parametrize("explained", [0.9, 1.0])
-def test_all_cells_find_nearly_all_neighbours(explained):
+def test_all_cells_find_nearly_all_neighbors(explained):
     # only codes and axes cause misses, which disappear if more rows are ranked
     X, Q = songs(5000, 24), songs(100, 24, seed=1)
     true = ExactIndex().fit(X).query(Q, 10)[1]

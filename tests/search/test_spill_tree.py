@@ -543,7 +543,7 @@ def test_other_kinds_and_versions_are_refused(tmp_path):
     clone(TREE).fit(X).save(tmp_path / "tree")
     with pytest.raises(ValueError, match="contains a SpillTree, not a SpillForest"):
         SpillForest.load(tmp_path / "tree", X)
-    for name, key, value in (("trees.json", "format", 99), ("index.json", "options", {"colour": "red"})):
+    for name, key, value in (("trees.json", "format", 99), ("index.json", "options", {"color": "red"})):
         shutil.copytree(tmp_path / "tree", tmp_path / "other", dirs_exist_ok=True)
         meta = json.loads((tmp_path / "other" / name).read_text())
         (tmp_path / "other" / name).write_text(json.dumps(meta | {key: value}))

@@ -117,7 +117,7 @@ def test_tune_compares_with_every_row_of_a_small_set(rng):
     assert isinstance(tune(rng.standard_normal((500, 4))), ExactIndex)
 
 
-def test_so_few_rows_that_there_are_no_neighbours_are_no_trouble(rng):
+def test_so_few_rows_that_there_are_no_neighbors_are_no_trouble(rng):
     X = rng.standard_normal((5, 3)).astype(np.float32)
     index = SpillForest(random_state=0).fit(X)
     assert calibrate(index, X, 10).recall == 1.0

@@ -67,13 +67,13 @@ test("blurring keeps the sum of cells away from the edges, and is symmetric", ()
 
 test("points of the same songs move, in the order of the old map", () => {
   const places = (ids, x) => ({ n: ids.length, order: "", tag: null, ids: Uint32Array.from(ids), x: Uint16Array.from(x), y: Uint16Array.from(x) });
-  const colours = { codes: Uint8Array.from([0, 1, 2]) };
-  const [moved, colored] = inOrderOf(places([7, 8, 9], [0, 0, 0]), places([9, 7, 8], [1, 2, 3]), colours);
+  const colors = { codes: Uint8Array.from([0, 1, 2]) };
+  const [moved, colored] = inOrderOf(places([7, 8, 9], [0, 0, 0]), places([9, 7, 8], [1, 2, 3]), colors);
   assert.deepEqual([...moved.ids], [7, 8, 9]);
   assert.deepEqual([...moved.x], [2, 3, 1]);
   assert.deepEqual([...colored.codes], [1, 2, 0]);
-  assert.equal(inOrderOf(places([7, 8], [0, 0]), places([9, 7, 8], [1, 2, 3]), colours), null);
-  assert.equal(inOrderOf(places([6, 7, 8], [0, 0, 0]), places([9, 7, 8], [1, 2, 3]), colours), null);
+  assert.equal(inOrderOf(places([7, 8], [0, 0]), places([9, 7, 8], [1, 2, 3]), colors), null);
+  assert.equal(inOrderOf(places([6, 7, 8], [0, 0, 0]), places([9, 7, 8], [1, 2, 3]), colors), null);
 });
 
 test("a legend's lines are filled from left to right", () => {

@@ -23,7 +23,7 @@ from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKED, Lead
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
-from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.neighbors import Neighbors
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library import Library
@@ -298,7 +298,7 @@ def measure_lists(snapshot: Snapshot, *, progress: Progress = no_progress) -> Li
     if n < 2:
         return None
     rows = _sample(np.arange(n), _MAX_SONGS)
-    index: search.ExactIndex | Neighbours
+    index: search.ExactIndex | Neighbors
     if len(rows) == n:
         index, proximity, X = snapshot.index, snapshot.proximity, snapshot.X
     else:
@@ -314,7 +314,7 @@ def measure_lists(snapshot: Snapshot, *, progress: Progress = no_progress) -> Li
 def _nearest(
     library: Library,
     X: Float32Array,
-    index: search.ExactIndex | Neighbours,
+    index: search.ExactIndex | Neighbors,
     proximity: search.MutualProximity,
     artists: Int64Array,
     progress: Progress,
@@ -335,7 +335,7 @@ def _nearest(
 
 def _find_nearest(
     X: Float32Array,
-    index: search.ExactIndex | Neighbours,
+    index: search.ExactIndex | Neighbors,
     proximity: search.MutualProximity,
     artists: Int64Array,
     reach: int,

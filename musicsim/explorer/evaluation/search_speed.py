@@ -14,7 +14,7 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.blas import one_blas_thread
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, KINDS, TITLES, build_index
+from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM, KINDS, TITLES, build_index
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress, no_progress
 

@@ -101,7 +101,7 @@ def space_hubness(X: FloatingArray) -> float:
     """Return the skewness of the 10-occurrence, for a seeded sample of at most 5,000 songs."""
     if len(X) > _MAX_FOR_HUBS:
         X = X[np.sort(np.random.default_rng(_SEED).permutation(len(X))[:_MAX_FOR_HUBS])]
-    return evaluation.hubness(evaluation.nearest_neighbours(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
+    return evaluation.hubness(evaluation.nearest_neighbors(X, min(10, len(X) - 1))) if len(X) > 1 else 0.0
 
 
 def find_changed_queries(before: FloatingArray, after: FloatingArray) -> list[tuple[int, list[int], list[int]]]:
@@ -112,7 +112,7 @@ def find_changed_queries(before: FloatingArray, after: FloatingArray) -> list[tu
     k = min(10, len(rows) - 1)
     if k < 1:
         return []
-    old, new = (evaluation.nearest_neighbours(X[rows], k) for X in (before, after))
+    old, new = (evaluation.nearest_neighbors(X[rows], k) for X in (before, after))
     common = (old[:, :, None] == new[:, None, :]).sum(axis=(1, 2))
     order = np.argsort(common, kind="stable")[:_MOST_CHANGED]
     return [(int(rows[i]), rows[old[i, :_SHOWN]].tolist(), rows[new[i, :_SHOWN]].tolist()) for i in order]

@@ -103,15 +103,15 @@ def build_hypergraph(snapshot: Snapshot, sources: Sources, *, own: bool) -> play
     columns, n, plays = snapshot.columns, snapshot.n_indexed, play_counts(snapshot)
     min_size = max(2, n // _MIN_SHARE)
     words: dict[Hashable, str] = dict(enumerate(sources.topic_words))
-    neighbours = sources.neighbours if sources.neighbours.shape[1] else None
+    neighbors = sources.neighbors if sources.neighbors.shape[1] else None
     return playlist.build_edges(
         n,
         clusters=snapshot.clusters,
         listener_clusters=sources.listeners,
         cooccurrence_clusters=sources.company,
-        cooccurrence_neighbours=neighbours,
+        cooccurrence_neighbors=neighbors,
         song_names=None
-        if neighbours is None
+        if neighbors is None
         else [f"{title} by {by}" if by else title for title, by in snapshot.names_at()],
         artists=_artists(snapshot, min_size),
         albums=_albums(snapshot, min_size),

@@ -37,8 +37,8 @@ _SIZES = (16, 64, 256, 800)
 _N_TOPICS = 32
 _TOPIC_DEPTH = 5
 _GROUPINGS = 3
-_MIN_NEIGHBOURS, _MAX_NEIGHBOURS = 10, 300
-_MAX_SONGS_WITH_NEIGHBOURS = 20_000  # the time grows with the square of the number of songs
+_MIN_NEIGHBORS, _MAX_NEIGHBORS = 10, 300
+_MAX_SONGS_WITH_NEIGHBORS = 20_000  # the time grows with the square of the number of songs
 
 
 def read_words(library: Library, progress: Progress) -> None:
@@ -54,7 +54,7 @@ class Sources:
     song_ids: Int64Array  # (n,)
     company: Mapping[str, Int64Array]  # groups (n,) of songs that co-occur in playlists, keyed by group count
     listeners: Mapping[str, Int64Array]  # groups (n,) of songs that the same people play, keyed by group count
-    neighbours: Int64Array  # (n, k): rows of the songs nearest by co-occurrence; k is 0 if there are too few playlists
+    neighbors: Int64Array  # (n, k): rows of the songs nearest by co-occurrence; k is 0 if there are too few playlists
     topics: Int64Array  # (n, 5): topics of the words, by decreasing weight
     topic_words: tuple[str, ...]  # the most typical words of each topic
     digest: str  # digest of the data from which the labels were learned
@@ -120,8 +120,8 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], progre
     if stored.digest == digest:
         return stored
     topics, topic_words = _topics(words, vocabulary, progress)
-    groups, neighbours = _company(playlists, len(ids), progress)
-    sources = Sources(ids, groups, _listeners(plays, progress), neighbours, topics, topic_words, digest)
+    groups, neighbors = _company(playlists, len(ids), progress)
+    sources = Sources(ids, groups, _listeners(plays, progress), neighbors, topics, topic_words, digest)
     save_arrays(
         snapshot.library.folder / _FILE,
         digest=np.array(digest),
@@ -139,22 +139,22 @@ def _company(
     playlists: Sequence[Sequence[int]], n_songs: int, progress: Progress
 ) -> tuple[dict[str, Int64Array], Int64Array]:
     """Return groups of songs, and each song's neighbors, by co-occurrence; empty if there are too few playlists."""
-    no_neighbours = np.empty((n_songs, 0), dtype=np.int64)
+    no_neighbors = np.empty((n_songs, 0), dtype=np.int64)
     if len(playlists) < _MIN_LISTS:
-        return {}, no_neighbours
+        return {}, no_neighbors
     progress("finding songs that share playlists")
     n_seen = len({row for rows in playlists for row in rows})
     vectors = playlist.cooccurrence_vectors(playlists, n_songs, random_state=SEED)
     groups = playlist.group_vectors(vectors, _sizes(n_seen), n_repeats=_GROUPINGS, random_state=SEED)
-    if n_seen > _MAX_SONGS_WITH_NEIGHBOURS:
-        return groups, no_neighbours
-    return groups, playlist.nearest_by_direction(vectors, min(_MAX_NEIGHBOURS, max(_MIN_NEIGHBOURS, n_seen // 10)))
+    if n_seen > _MAX_SONGS_WITH_NEIGHBORS:
+        return groups, no_neighbors
+    return groups, playlist.nearest_by_direction(vectors, min(_MAX_NEIGHBORS, max(_MIN_NEIGHBORS, n_seen // 10)))
 
 
 def replace_company(sources: Sources, playlists: Sequence[Sequence[int]], progress: Progress) -> Sources:
     """Return the labels with co-occurrence from other playlists, such as the training part of a split."""
-    groups, neighbours = _company(playlists, len(sources.song_ids), progress)
-    return replace(sources, company=groups, neighbours=neighbours)
+    groups, neighbors = _company(playlists, len(sources.song_ids), progress)
+    return replace(sources, company=groups, neighbors=neighbors)
 
 
 def _listeners(plays: "sparse.csr_array", progress: Progress) -> dict[str, Int64Array]:
@@ -185,8 +185,8 @@ def load_sources(snapshot: Snapshot) -> Sources:
     arrays = readable_arrays(snapshot.library.folder / _FILE)
     if not arrays:
         n = snapshot.n_indexed
-        neighbours, topics = np.empty((n, 0), dtype=np.int64), np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64)
-        return Sources(snapshot.row_ids, {}, {}, neighbours, topics, (), "")
+        neighbors, topics = np.empty((n, 0), dtype=np.int64), np.full((n, _TOPIC_DEPTH), -1, dtype=np.int64)
+        return Sources(snapshot.row_ids, {}, {}, neighbors, topics, (), "")
     rows = places_among(arrays["song_ids"], snapshot.row_ids)
 
     def align(values: Int64Array) -> Int64Array:
@@ -200,12 +200,12 @@ def load_sources(snapshot: Snapshot) -> Sources:
         if kind in groups:
             groups[kind][label] = align(values)
     ids = arrays["neighbours"]
-    neighbours = align(snapshot.rows_of(ids.ravel()).reshape(ids.shape))
+    neighbors = align(snapshot.rows_of(ids.ravel()).reshape(ids.shape))
     topics, topic_words = align(arrays["topics"]), tuple(arrays["topic_words"].tolist())
     return Sources(
         snapshot.row_ids,
         **groups,
-        neighbours=neighbours,
+        neighbors=neighbors,
         topics=topics,
         topic_words=topic_words,
         digest=str(arrays["digest"]),

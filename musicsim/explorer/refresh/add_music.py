@@ -77,7 +77,7 @@ def scan_and_refresh(library: Library, sources: Sequence[str | Path], progress: 
     stages = Stages(progress, ends, n_songs=len(library), n_done=scan.report.n_unchanged)
     for at, (start, end) in enumerate(pairwise([0, *ends])):
         if not scan.run(stages.analyzing(at), n_files=end - start) or not bring_model_up(library, stages.updating(at)):
-            scan.report.cancelled = True
+            scan.report.canceled = True
             return scan.report
     scan.finish()
     delete_leftovers(library)
@@ -177,7 +177,7 @@ def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
         counts = AddReport()
         planned = [folder / plan.relative_path for plan in missing[start:]]
         add_stream(library, _compose(missing[start:end], folder), planned, counts, progress=report)
-        if counts.cancelled or not bring_model_up(library, stages.updating(at)):
+        if counts.canceled or not bring_model_up(library, stages.updating(at)):
             return False
     progress("simulating two thousand listeners")
     listening = library.folder / "listening"
@@ -196,7 +196,7 @@ def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
     paths = [path for path, _ in library.files.find_outdated()]
     if not paths and not native_is_outdated(library):
         return True
-    return not scan_and_refresh(library, paths, progress, absent_ok=True).cancelled
+    return not scan_and_refresh(library, paths, progress, absent_ok=True).canceled
 
 
 def _update_descriptors(library: Library, progress: Progress) -> None:

@@ -20,7 +20,7 @@ from musicsim.explorer.refresh.joined_model import COMBINED_KIND, JOINED_KIND, f
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND, learn_unlocked
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames
 from musicsim.explorer.requests.training import LearningSettings
-from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot import neighbors
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.stores.models import ModelRecord
@@ -55,7 +55,7 @@ def damage(library: Library, record: ModelRecord) -> MusicsimError | None:
     try:
         SimilarityModel.load(library.models.path(record.id))
         library.models.features(record.id)
-        neighbours.build_exact_index(library.models.path(record.id), library.models.vectors(record.id).X)
+        neighbors.build_exact_index(library.models.path(record.id), library.models.vectors(record.id).X)
     except (ModelError, FeatureVersionError) as error:
         return error
     return None

@@ -12,7 +12,7 @@ from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.refresh.map_layout import MapPlacer, fit_map
-from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot import neighbors
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import ModelRecord
 from musicsim.places import places_among
@@ -108,9 +108,9 @@ def save_clusters_and_map(library: Library, record: ModelRecord, progress: Progr
 def _update_index(library: Library, record: ModelRecord, progress: Progress) -> None:
     X = library.models.vector_file(record.id, library.models.song_rows(record.id))
     settings = library.settings
-    if neighbours.index_kind(X.shape, settings["index_kind"]) != "exact":
+    if neighbors.index_kind(X.shape, settings["index_kind"]) != "exact":
         progress("building the search index")
-        neighbours.update_index(library.models.path(record.id), X, settings["index_memory_mb"], settings["index_kind"])
+        neighbors.update_index(library.models.path(record.id), X, settings["index_memory_mb"], settings["index_kind"])
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:

@@ -92,7 +92,7 @@ def read_example(snapshot: Snapshot, source: Path | bytes, name: str) -> Example
     library has no model.
     """
     model_to_compare_with(snapshot)
-    sound = audio.analyse_sound(source, name=name, networks=networks_in_use(snapshot))
+    sound = audio.analyze_sound(source, name=name, networks=networks_in_use(snapshot))
     return make_example(snapshot, sound, content_hash(source), name)
 
 

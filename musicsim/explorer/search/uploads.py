@@ -52,7 +52,7 @@ def decode_upload(
                     path.write_bytes(source)
             frames = scratch / "frames.npy"
             sound = run(
-                audio.analyse_sound, path, name=name, frames_to=frames, duration=60 * minutes, networks=networks
+                audio.analyze_sound, path, name=name, frames_to=frames, duration=60 * minutes, networks=networks
             )
             return replace(sound, mfcc=np.load(frames))
 

@@ -16,7 +16,7 @@ import numpy as np
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.audio import KEYS, MODES
 from musicsim.explorer.snapshot.heard import ENDS
-from musicsim.explorer.snapshot.sound_colours import Shade, sound_of
+from musicsim.explorer.snapshot.sound_colors import Shade, sound_of
 from musicsim.library import Song
 
 _SIZE = 96

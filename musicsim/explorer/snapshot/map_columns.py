@@ -28,15 +28,15 @@ from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.heard import compare
 from musicsim.explorer.snapshot.map_view import Window
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.sound_colours import SOUNDS, sound_codes
+from musicsim.explorer.snapshot.sound_colors import SOUNDS, sound_codes
 from musicsim.library import Library
 from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.public import is_public, refuse_visitors
 
 _UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
-COLOUR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "sound", "key", "mode", *HEARD)
-UNKNOWN_COLOUR = "#b9b4a8"
-_UNKNOWN = ("unknown", UNKNOWN_COLOUR)
+COLOR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "sound", "key", "mode", *HEARD)
+UNKNOWN_COLOR = "#b9b4a8"
+_UNKNOWN = ("unknown", UNKNOWN_COLOR)
 _OTHERS = ("others", "#8f897c")
 # Okabe and Ito's colors, which people with any kind of color vision can tell apart; then Paul Tol's muted colors.
 _FULL = (
@@ -74,7 +74,7 @@ class Region:
 def regions_of(snapshot: Snapshot) -> list[list[Region]]:
     """Return the map's regions at each zoom level, largest regions first; about 3 s for 1,000,000 songs."""
     sizes = sorted(snapshot.clusters, key=int)
-    allowed = [by for by in _NAMED_AFTER if by in colours_allowed()]
+    allowed = [by for by in _NAMED_AFTER if by in colors_allowed()]
     if snapshot.n_indexed > _MAX_TAGGED or not snapshot.library.listening.tag_counts():
         allowed.remove("tag")
     labels = [_labels(snapshot, by) for by in allowed]
@@ -156,15 +156,15 @@ def _main_labels(clusters: Int64Array, named_after: Sequence[Labels]) -> dict[in
     return mains
 
 
-def _rgb(colour: str) -> Float64Array:
-    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
+def _rgb(color: str) -> Float64Array:
+    return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)], dtype=np.float64)
 
 
 def _hex(rgb: Float64Array) -> str:
     return "#" + "".join(f"{round(part):02x}" for part in rgb.tolist())
 
 
-PALETTE = (*_FULL, *(_hex(0.55 * _rgb(colour) + 0.45 * 255.0) for colour in _FULL))
+PALETTE = (*_FULL, *(_hex(0.55 * _rgb(color) + 0.45 * 255.0) for color in _FULL))
 """Colors of labels; the second half consists of tints of the first half."""
 
 
@@ -173,7 +173,7 @@ class Entry:
     """The meaning of a code: a label, or a step of a scale (with an empty name)."""
 
     name: str
-    colour: str
+    color: str
     n_songs: int
     is_known: bool = True
 
@@ -190,7 +190,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Colouring:
+class Coloring:
     """A code for every row of a snapshot."""
 
     codes: Uint8Array  # (n_indexed,): indices in `entries`
@@ -199,40 +199,40 @@ class Colouring:
     scale: Scale | None = None  # None for labels
 
 
-def colouring(snapshot: Snapshot, by: str) -> Colouring:
-    """Color all rows by one of :data:`COLOUR_BY`."""
-    if by not in colours_allowed():
+def coloring(snapshot: Snapshot, by: str) -> Coloring:
+    """Color all rows by one of :data:`COLOR_BY`."""
+    if by not in colors_allowed():
         refuse_visitors()
     if by in _UNITS:
-        return _colour_by_number(getattr(snapshot.columns, by).astype(np.float64), by)
+        return _color_by_number(getattr(snapshot.columns, by).astype(np.float64), by)
     if by == "cluster":
-        return _colour_by_cluster(snapshot)
+        return _color_by_cluster(snapshot)
     if by == "sound":
         codes = sound_codes(snapshot.columns.brightness, snapshot.columns.energy)
         looks = [*((sound.name, sound.shade.hex()) for sound in SOUNDS), _UNKNOWN]
         return _count(np.where(codes < 0, len(SOUNDS), codes).astype(np.uint8), looks)
     labels = _labels(snapshot, by)
-    return _colour_by_label(labels, _assign_slots(snapshot.library, by, labels))
+    return _color_by_label(labels, _assign_slots(snapshot.library, by, labels))
 
 
-def label_colours(snapshot: Snapshot, by: str) -> dict[str, str]:
+def label_colors(snapshot: Snapshot, by: str) -> dict[str, str]:
     """Return the color of each label that has a color of its own."""
     slots = _assign_slots(snapshot.library, by, _labels(snapshot, by))
     return {name: PALETTE[slot] for name, slot in slots.items()}
 
 
-def colours_allowed() -> tuple[str, ...]:
+def colors_allowed() -> tuple[str, ...]:
     """Return the possible meanings of colors; visitors may not see names of folders."""
-    return tuple(by for by in COLOUR_BY if by != "folder" or not is_public())
+    return tuple(by for by in COLOR_BY if by != "folder" or not is_public())
 
 
-def colours_offered(snapshot: Snapshot) -> list[str]:
+def colors_offered(snapshot: Snapshot) -> list[str]:
     """Return the meanings of colors that apply to at least one song; the first one is the default.
 
     The default is the first of genre, folder, sound, energy and tempo that colors most songs, without one dominant
     color. The sound comes before numbers, because covers drawn from sound have the same colors.
     """
-    sizes = {by: _color_sizes(snapshot, by) for by in colours_allowed()}
+    sizes = {by: _color_sizes(snapshot, by) for by in colors_allowed()}
     offered = [by for by, n_songs in sizes.items() if n_songs.any()]
     most = {by for by in offered if sizes[by].sum() > snapshot.n_indexed / 2}
     most -= {
@@ -287,11 +287,11 @@ def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:
     n_songs = labels.counts()
     n_songs.pop("", None)
     frequent = nsmallest(2 * len(PALETTE), n_songs, key=lambda name: (-n_songs[name], name))
-    known = library.colours(by)
+    known = library.colors(by)
     slots = _next_slots(known, frequent)
     if slots != known:
         with suppress(StorageError):  # a read-only library cannot save the colors
-            slots = library.update_colours(by, lambda known: _next_slots(known, frequent))
+            slots = library.update_colors(by, lambda known: _next_slots(known, frequent))
     return {name: slot for name, slot in slots.items() if name in frequent}
 
 
@@ -306,7 +306,7 @@ def _next_slots(known: Mapping[str, int], frequent: Sequence[str]) -> dict[str, 
     return {name: slot for name, slot in saved.items() if slot not in slots.values()} | slots
 
 
-def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
+def _color_by_label(labels: Labels, slots: dict[str, int]) -> Coloring:
     n_songs = labels.counts()
     own = sorted(slots, key=lambda name: (-n_songs[name], name))
     code_of = {name: code for code, name in enumerate(own)}
@@ -318,7 +318,7 @@ def _colour_by_label(labels: Labels, slots: dict[str, int]) -> Colouring:
     )
 
 
-def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
+def _color_by_cluster(snapshot: Snapshot) -> Coloring:
     """Color all rows by the coarsest clusters, and name the colors after the regions."""
     coarsest = min(snapshot.clusters, key=int, default=None)
     if coarsest is None:
@@ -335,14 +335,14 @@ def _colour_by_cluster(snapshot: Snapshot) -> Colouring:
     return _count(of_label[labels], [*looks.values(), _OTHERS, _UNKNOWN])
 
 
-def _colour_by_number(values: Float64Array, by: str) -> Colouring:
+def _color_by_number(values: Float64Array, by: str) -> Coloring:
     is_known = values > 0 if by == "year" else np.isfinite(values)
     known = values[is_known]
     low, high = np.percentile(known, (0, 100) if by == "year" else _PERCENTILES) if len(known) else (0.0, 1.0)
     codes = np.full(len(values), _N_STEPS, dtype=np.uint8)
     share = (known - low) / max(high - low, np.finfo(float).tiny)
     codes[is_known] = np.clip(share * _N_STEPS, 0, _N_STEPS - 1).astype(np.uint8)
-    ends = np.array([_rgb(colour) for colour in _SCALE])
+    ends = np.array([_rgb(color) for color in _SCALE])
     at = np.linspace(0, len(ends) - 1, _N_STEPS)
     steps = np.column_stack([np.interp(at, range(len(ends)), part) for part in ends.T])
     high_word, low_word = HEARD_WORDS.get(by, ("", ""))
@@ -350,14 +350,14 @@ def _colour_by_number(values: Float64Array, by: str) -> Colouring:
     return _count(codes, [*(("", _hex(rgb)) for rgb in steps), _UNKNOWN], scale)
 
 
-def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None = None) -> Colouring:
+def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None = None) -> Coloring:
     """Return a coloring, given codes and the name and color for each code; the last code means unknown."""
     counts = np.bincount(codes, minlength=len(looks)).tolist()
     entries = [
-        Entry(name, colour, n, is_known=i < len(looks) - 1)
-        for i, ((name, colour), n) in enumerate(zip(looks, counts, strict=True))
+        Entry(name, color, n, is_known=i < len(looks) - 1)
+        for i, ((name, color), n) in enumerate(zip(looks, counts, strict=True))
     ]
-    return Colouring(codes, entries, scale)
+    return Coloring(codes, entries, scale)
 
 
 def to_unit(home: Window, places: FloatingArray) -> Float64Array:
@@ -377,7 +377,7 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
     """Return a column of the map; raise NotFoundError for an unknown one.
 
     "places" contains song ids (uint32), then x, then y (uint16). "regions" is JSON only. Each column of
-    :func:`colours_allowed` contains codes (uint8).
+    :func:`colors_allowed` contains codes (uint8).
     """
     view = snapshot.map_view
     if name == "regions":
@@ -395,12 +395,12 @@ def map_column(snapshot: Snapshot, name: str) -> bytes:
     if name == "places":
         x, y = np.round(to_unit(view.home, view.places[view.rows]) * _STEPS).astype("<u2").T
         return _pack({"n": len(ids), "order": order}, ids.astype("<u4"), x, y)
-    if name in colours_allowed():
-        colours = colouring(snapshot, name)
-        scale = asdict(colours.scale) if colours.scale else None
-        header = {"order": order, "entries": [asdict(entry) for entry in colours.entries], "scale": scale}
-        return _pack(header, colours.codes[view.rows])
-    raise NotFoundError(f"{name!r} is not a column of a map: use places, regions, {', '.join(colours_allowed())}.")
+    if name in colors_allowed():
+        colors = coloring(snapshot, name)
+        scale = asdict(colors.scale) if colors.scale else None
+        header = {"order": order, "entries": [asdict(entry) for entry in colors.entries], "scale": scale}
+        return _pack(header, colors.codes[view.rows])
+    raise NotFoundError(f"{name!r} is not a column of a map: use places, regions, {', '.join(colors_allowed())}.")
 
 
 def _pack(header: dict[str, Any], *arrays: npt.NDArray[Any]) -> bytes:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.neighbors import Neighbors
 
 MAX_UNFOLDED = 20_000
 """Maximum size of a map on which new songs are placed with the map's own method, which is slow for larger maps."""
@@ -74,7 +74,7 @@ class MapView:
         return self.rows[np.sort(order[odd])]
 
 
-def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
+def place_by_neighbors(places: Float32Array, rows: Int64Array) -> Float32Array:
     """Return the median place (2,) of neighbors, which openTSNE also starts from; nan if none of them has a place."""
     near = places[rows]
     near = near[np.isfinite(near).all(axis=1)]
@@ -82,7 +82,7 @@ def place_by_neighbours(places: Float32Array, rows: Int64Array) -> Float32Array:
 
 
 def place_vector(
-    vector: Float32Array, places: Float32Array, index: Neighbours, unfold: Callable[[Float32Array], Float32Array]
+    vector: Float32Array, places: Float32Array, index: Neighbors, unfold: Callable[[Float32Array], Float32Array]
 ) -> Float32Array:
     """Return a place (2,) on the map for a song that is not on it; nan if it cannot be placed.
 
@@ -92,7 +92,7 @@ def place_vector(
     if len(places) <= MAX_UNFOLDED:
         return unfold(vector[None, :])[0]
     _, rows = index.query(vector[None, :], _N_NEAREST)
-    return place_by_neighbours(places, rows[0])
+    return place_by_neighbors(places, rows[0])
 
 
 def _home(x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Window:

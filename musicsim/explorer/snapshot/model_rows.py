@@ -20,7 +20,7 @@ from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Arr
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import load_clusters, load_map
 from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
-from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot import neighbors
 from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.same_sound import groups
 from musicsim.library import Library
@@ -130,18 +130,18 @@ class ModelRows:
         return np.asarray(self.file[self.file_rows[np.asarray(rows, dtype=np.int64)]])
 
     @property
-    def index(self) -> neighbours.Neighbours:
+    def index(self) -> neighbors.Neighbors:
         """The search index in the model's folder, or an index that compares all rows."""
         return self._from_file(
-            neighbours.INDEX_FILE,
-            lambda: neighbours.load_index(self.folder, self.file, self.file_rows, lambda: self.X, self.index_kind),
+            neighbors.INDEX_FILE,
+            lambda: neighbors.load_index(self.folder, self.file, self.file_rows, lambda: self.X, self.index_kind),
         )
 
     @property
     def index_kind(self) -> str:
         """Kind of index that the settings choose."""
         memory_mb, choice = self.index_settings
-        return neighbours.index_kind((len(self.ids), self.file.shape[1]), choice, memory_mb)
+        return neighbors.index_kind((len(self.ids), self.file.shape[1]), choice, memory_mb)
 
     def choose_index(self, settings: dict[str, Any]) -> None:
         """Apply the library's settings; an index of a different kind stays in use until the chosen one is built."""
@@ -149,15 +149,15 @@ class ModelRows:
         with self._lock:
             if chosen != self.index_settings:
                 self.index_settings = chosen
-                self._files.pop(neighbours.INDEX_FILE, None)
+                self._files.pop(neighbors.INDEX_FILE, None)
 
     def build_index_in_background(self) -> None:
         """Build a missing index and load its compiled code in a thread, once per process, model and kind of index."""
 
         def prepare() -> None:
             with suppress(OwnerOnlyError):
-                neighbours.update_index(self.folder, self.file, *self.index_settings)
-            self.index.query(self.file[:1], neighbours.N_CANDIDATES)
+                neighbors.update_index(self.folder, self.file, *self.index_settings)
+            self.index.query(self.file[:1], neighbors.N_CANDIDATES)
 
         prepared = self.folder, self.index_kind
         if self.index_kind != "exact" and prepared not in _prepared:

@@ -18,7 +18,7 @@ from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityMo
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
-from musicsim.explorer.snapshot.neighbours import Neighbours, build_exact_index
+from musicsim.explorer.snapshot.neighbors import Neighbors, build_exact_index
 from musicsim.hooks import load_hooks
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
@@ -173,7 +173,7 @@ class Snapshot:
         return self.map_view.places
 
     @property
-    def index(self) -> Neighbours:
+    def index(self) -> Neighbors:
         """The local index of :attr:`X`; searches use :meth:`nearest`, which may ask an external engine."""
         return self._needed.index
 

@@ -45,7 +45,7 @@ Ways = dict[str, Callable[[], Score]]  # maps the name of each method to the fun
 POPULARITY, ARTIST, SOUND, ITEM_KNN, ALS, BPR, WALK = (
     "popularity", "same artist", "nearest in sound", "item-kNN", "ALS", "BPR", "walk",
 )  # fmt: skip
-N_NEIGHBOURS = 200
+N_NEIGHBORS = 200
 N_FACTORS, ALS_STEPS, BPR_STEPS = 64, 20, 100
 ALS_PENALTY, ALS_ALPHA = 0.1, 10.0
 BPR_PENALTY, BPR_LEARNING_RATE = 0.002, 0.05
@@ -138,8 +138,8 @@ def _item_knn(task: Task, popularity: Float64Array) -> Score:
     cosine.setdiag(0)
     for row in range(task.n_songs):
         part = cosine.data[cosine.indptr[row] : cosine.indptr[row + 1]]
-        if len(part) > N_NEIGHBOURS:
-            part[part < np.partition(part, -N_NEIGHBOURS)[-N_NEIGHBOURS]] = 0
+        if len(part) > N_NEIGHBORS:
+            part[part < np.partition(part, -N_NEIGHBORS)[-N_NEIGHBORS]] = 0
 
     def score(_: int, songs: Sequence[int]) -> Float64Array:
         return np.asarray(cosine[list(songs)].sum(axis=0)).ravel() + _TIES * popularity

@@ -13,7 +13,7 @@ from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.models.encoders import CodewordEncoder
 from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
-from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.neighbors import Neighbors
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.exports.passages import passages_of
 from musicsim.extensions.exports.request import DEFAULT_K, ExportRequest
@@ -68,7 +68,7 @@ def neighbor_blocks(
         yield block, *result
 
 
-def _nearest(index: Neighbours, k: int, block: tuple[Int64Array, Float32Array]) -> tuple[Int64Array, Float32Array]:
+def _nearest(index: Neighbors, k: int, block: tuple[Int64Array, Float32Array]) -> tuple[Int64Array, Float32Array]:
     rows, vectors = block
     distances, neighbors = index.query(vectors, k + 1)
     order = np.argsort(neighbors == rows[:, None], axis=1, kind="stable")[:, :k]  # puts the song itself last

@@ -18,7 +18,7 @@ import numpy as np
 from musicsim._arrays import Int64Array
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import readable_arrays
-from musicsim.explorer.snapshot.neighbours import INDEXED_FROM
+from musicsim.explorer.snapshot.neighbors import INDEXED_FROM
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.index_server import remote_index as index
 from musicsim.library import Library

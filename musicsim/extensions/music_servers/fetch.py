@@ -20,7 +20,7 @@ from musicsim.extensions.music_servers.sync import SyncReport, sync
 from musicsim.library import Library
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.processes.pools import LocalPool
-from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyse
+from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyze
 from musicsim.library.scan.catalogue import enter_song
 from musicsim.progress import Canceled, Progress
 
@@ -37,7 +37,7 @@ class FetchReport:
     n_added: int = 0  # number of new songs in the library
     n_known: int = 0  # number of songs that the library already had under different names
     failures: list[str] = field(default_factory=list)  # one sentence for each song that was not added
-    is_cancelled: bool = False
+    is_canceled: bool = False
 
 
 def fetch_missing(library: Library, connection: Connection, progress: Progress) -> FetchReport:
@@ -82,7 +82,7 @@ def _fetch_all(
                 aspects=settings["aspects"],
             )  # fmt: skip
 
-    with closing(LocalPool(1).outcomes(analyse, tasks(), limits=library.file_limits, preload=("scipy.fft",))) as items:
+    with closing(LocalPool(1).outcomes(analyze, tasks(), limits=library.file_limits, preload=("scipy.fft",))) as items:
         for item in items:
             if item is not None:
                 task, outcome = item
@@ -93,7 +93,7 @@ def _fetch_all(
             try:
                 progress(f"{connection.name}: songs without a local file", n_done, len(wanted), failed=n_failed)
             except Canceled:
-                report.is_cancelled = True
+                report.is_canceled = True
                 return
 
 
@@ -158,8 +158,8 @@ def sync_and_fetch(
     if not fetch or not report.n_unmatched:
         return report, None
     fetched = fetch_missing(library, connection, parts[1])
-    if fetched.n_added and not fetched.is_cancelled:
-        fetched.is_cancelled = not bring_model_up(library, parts[2])
+    if fetched.n_added and not fetched.is_canceled:
+        fetched.is_canceled = not bring_model_up(library, parts[2])
     return report, fetched
 
 
@@ -171,4 +171,4 @@ def run(library: Library, *, name: str, fetch: bool = False, progress: Any) -> b
     progress.outcome += f" · {fetched.n_added:,} added · {len(fetched.failures):,} failed"
     for failure in fetched.failures:
         _log.warning("%s", failure)
-    return not fetched.is_cancelled
+    return not fetched.is_canceled

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float32Array
-from musicsim.audio import Sound, analyse_sound, load
+from musicsim.audio import Sound, analyze_sound, load
 from musicsim.audio.networks import AudioNetwork
 from musicsim.extensions.robustness.encoding import encode, encode_flac
 
@@ -60,9 +60,9 @@ CHANGES: dict[str, Callable[[Float32Array], Float32Array]] = {
 _KBPS = (128, 64, 32)
 
 
-def analyse_changes(path: Path, networks: Sequence[AudioNetwork] = ()) -> dict[str, Sound]:
+def analyze_changes(path: Path, networks: Sequence[AudioNetwork] = ()) -> dict[str, Sound]:
     """Analyze every changed version of the middle minute of a file, keyed by the change; may raise AudioError."""
     y = cut_middle(load(path, sr=RATE), QUERY_S)
     files = {name: encode_flac(change(y)[np.newaxis], RATE) for name, change in CHANGES.items()}
     files |= {f"mp3 {kbps} kbit/s": encode(y[np.newaxis], RATE, "mp3", "libmp3lame", kbps) for kbps in _KBPS}
-    return {name: analyse_sound(data, name=name, networks=networks) for name, data in files.items()}
+    return {name: analyze_sound(data, name=name, networks=networks) for name, data in files.items()}

@@ -12,7 +12,7 @@ from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.search.query import find_similar, make_example, networks_in_use
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.rates import Rate, estimate_rate
-from musicsim.extensions.robustness.changes import UNCHANGED, analyse_changes
+from musicsim.extensions.robustness.changes import UNCHANGED, analyze_changes
 from musicsim.library import Song
 from musicsim.library.processes.pools import on_all_cores
 from musicsim.progress import Progress, no_progress
@@ -82,15 +82,15 @@ def measure_robustness(snapshot: Snapshot, n: int = N_SONGS, *, progress: Progre
     songs = snapshot.songs_by_id(snapshot.row_ids[np.sort(rows)])
     networks = networks_in_use(snapshot)
 
-    def analyse(song: Song) -> dict[str, Sound] | None:
+    def analyze(song: Song) -> dict[str, Sound] | None:
         try:
-            return analyse_changes(song.path, networks)
+            return analyze_changes(song.path, networks)
         except (AudioError, OSError):
             return None
 
     found: list[dict[str, Found]] = []
     artists: list[str] = []
-    with closing(on_all_cores(analyse, songs)) as changed:
+    with closing(on_all_cores(analyze, songs)) as changed:
         for done, song in enumerate(songs):
             progress("changing songs", done, len(songs))
             sounds = next(changed)

@@ -302,7 +302,7 @@ def _warm_up() -> None:
         file.setparams((2, 2, 44_100, 0, "NONE", ""))
         file.writeframes(bytes(44_100 * 4))
     with suppress(MusicsimError):
-        audio.analyse_sound(silence.getvalue())
+        audio.analyze_sound(silence.getvalue())
 
 
 def _run_task(task: _Task | None) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim.addresses import is_address, resolve_address
-from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, analyse_sound, describe
+from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE, Descriptors, Sound, analyze_sound, describe
 from musicsim.audio.networks import AudioNetwork
 from musicsim.errors import AudioDecodeError, AudioError, AudioTooShortError
 from musicsim.library.disk.arrays import atomic_path
@@ -98,7 +98,7 @@ class _SkippedError(Exception):
     """Its arguments are the last three fields of :class:`Skipped`."""
 
 
-def analyse(task: Task) -> Analysis | Same | Skipped:
+def analyze(task: Task) -> Analysis | Same | Skipped:
     """Decode a file, store its frames and aspects, and read its tags. Raises AudioError or OSError."""
     started = time.perf_counter()
     task = replace(task, path=resolve_address(task.path))
@@ -117,11 +117,11 @@ def analyse(task: Task) -> Analysis | Same | Skipped:
     raise AudioError(f"{task.path} changed while it was being read: scan again when it is complete.")
 
 
-def analyse_apart(task: Task) -> Parcel | Same | Skipped:
-    """Analyze like :func:`analyse`, but return the files instead of writing them to `frames_folder`."""
+def analyze_apart(task: Task) -> Parcel | Same | Skipped:
+    """Analyze like :func:`analyze`, but return the files instead of writing them to `frames_folder`."""
     with tempfile.TemporaryDirectory(prefix="musicsim-") as name:
         folder = Path(name)
-        outcome = analyse(replace(task, frames_folder=folder))
+        outcome = analyze(replace(task, frames_folder=folder))
         if not isinstance(outcome, Analysis):
             return outcome
         frames, aspects = FrameStore(folder).files(outcome.content_hash)
@@ -136,7 +136,7 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
     store = FrameStore(task.frames_folder)
     try:
         with atomic_path(store.path(digest)) as frames:
-            sound = analyse_sound(task.path, frames_to=frames, aspects=task.aspects, networks=task.networks)
+            sound = analyze_sound(task.path, frames_to=frames, aspects=task.aspects, networks=task.networks)
             _check_song(task, sound)
             descriptors = describe(np.load(frames, allow_pickle=False), sound.harmony, sound.rhythm)
             keep_gaussians(frames)

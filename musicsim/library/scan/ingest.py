@@ -17,7 +17,7 @@ from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import NoSoundError, StorageError
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, WorkerDied
-from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyse, analyse_apart
+from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyze, analyze_apart
 from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.failures import failure_reason
 from musicsim.library.scan.files import Found, FoundFile, find_audio, remote_folders
@@ -42,7 +42,7 @@ class AddReport:
     n_missing: int = 0  # number of files that disappeared since the last scan
     n_back: int = 0  # number of missing files that exist again
     absent: list[Path] = field(default_factory=list)  # sources that do not exist, such as an unplugged drive
-    cancelled: bool = False
+    canceled: bool = False
     seconds: float = 0.0  # duration of the analysis
     failures: list[Failure] = field(default_factory=list)  # files that failed or were skipped this time
 
@@ -173,7 +173,7 @@ class Scan:
                 except StorageError:
                     self._sweep()  # free the space of unfinished frames
                     raise
-        return not self.report.cancelled
+        return not self.report.canceled
 
     def finish(self) -> None:
         """Delete old paths of moved songs, songs whose files now contain different music, and unused frames."""
@@ -223,7 +223,7 @@ def _analyze_all(
 ) -> None:
     limits = library.file_limits
     started = time.monotonic()
-    function = analyse if pool.shares_disk else analyse_apart
+    function = analyze if pool.shares_disk else analyze_apart
     # all workers need this 20 MB module for the fluctuation, and share it if it is preloaded
     with closing(pool.outcomes(function, tasks, limits=limits, preload=("scipy.fft",))) as items:
         for item in items:
@@ -237,7 +237,7 @@ def _analyze_all(
                 counts.current = task.path.name
                 counts.forecast.done(task.path, task.size, getattr(outcome, "busy_s", 0.0))
             if counts.show(report):
-                report.cancelled = counts.done < counts.total
+                report.canceled = counts.done < counts.total
                 break
     report.seconds += time.monotonic() - started
 

@@ -14,7 +14,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.libraries import library_folders, open_library
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import filter_choices
-from musicsim.explorer.snapshot.map_columns import colours_offered
+from musicsim.explorer.snapshot.map_columns import colors_offered
 from musicsim.explorer.snapshot.snapshot import Snapshot, share_snapshot
 from musicsim.explorer.snapshot.words import parse_words
 from musicsim.hooks import load_hooks
@@ -74,7 +74,7 @@ def snapshot(model_id: str | None = None) -> Snapshot:
     return _snapshot(active_library(), model_id or active_model())
 
 
-colors_of = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)(colours_offered)
+colors_of = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)(colors_offered)
 """Return the properties that can color the map, best first (cached)."""
 choices_of = st.cache_resource(max_entries=4, show_spinner=False, hash_funcs=BY_STATE)(filter_choices)
 """Return the available filter values for the songs in a snapshot (cached)."""

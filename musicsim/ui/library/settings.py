@@ -7,7 +7,7 @@ import streamlit as st
 
 from musicsim.addresses import is_address
 from musicsim.explorer.health.backups import backups_of, new_backup_path
-from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM, INDEXED_FROM, TITLES
+from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM, INDEXED_FROM, TITLES
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.scan.files import IGNORE_FILE

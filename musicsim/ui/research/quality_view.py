@@ -15,7 +15,7 @@ from musicsim.explorer.evaluation.quality import list_known_faults
 from musicsim.explorer.learning.supervision import Coverage, rank_kinds
 from musicsim.explorer.learning.verdict import RANKED
 from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
-from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR, label_colours
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOR, label_colors
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord
@@ -260,11 +260,11 @@ def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Score
         values = {g.genre: g.map if measure == "average precision" else g.precision for g in scores.by_genre}
     largest = sorted(values, key=lambda genre: -sizes.get(genre, 0))[:_MAX_GENRES]
     ordered = sorted(largest, key=lambda genre: values[genre])
-    colors = label_colours(snapshot, "genre")
+    colors = label_colors(snapshot, "genre")
     figure = go.Figure(
         go.Bar(
             x=[values[g] for g in ordered], y=[escape_for_chart(g, _MAX_LABEL) for g in ordered], orientation="h",
-            marker_color=[colors.get(g, UNKNOWN_COLOUR) for g in ordered], text=[f"{values[g]:.2f}" for g in ordered],
+            marker_color=[colors.get(g, UNKNOWN_COLOR) for g in ordered], text=[f"{values[g]:.2f}" for g in ordered],
             textposition="outside", cliponaxis=False, customdata=[sizes.get(g, 0) for g in ordered],
             hovertemplate="%{y}: %{x:.3f}, %{customdata} songs<extra></extra>",
         )

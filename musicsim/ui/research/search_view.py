@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.explorer.evaluation.search_speed import TOO_FEW, K, SearchSpeed, measure_search
-from musicsim.explorer.snapshot.neighbours import CHOSEN_FROM
+from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.measurement import show_measurement

@@ -23,7 +23,7 @@ from musicsim.explorer.requests.training import (
     STRUCTURES,
     TrainingRequest,
 )
-from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOUR
+from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOR
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
@@ -293,7 +293,7 @@ def _trials_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go
     )  # fmt: skip
     if points:
         figure.add_vline(
-            points[0]["untrained"], line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
+            points[0]["untrained"], line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOR},
             annotation_text="untrained", annotation_position="top",
         )  # fmt: skip
     figure.update_yaxes(autorange="reversed", automargin=True)
@@ -324,7 +324,7 @@ def _add_frame(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> g
     """Give both figures the same size and style, so that nothing moves while points arrive."""
     for fit in _fits(points):
         number, C = fit[0][0], fit[0][1]["C"]
-        figure.add_vline(number - 0.5, line={"width": 1, "color": UNKNOWN_COLOUR, "dash": "dot"})
+        figure.add_vline(number - 0.5, line={"width": 1, "color": UNKNOWN_COLOR, "dash": "dot"})
         if len(fit) >= len(points) / 12:  # label the fit only if there is enough space
             figure.add_annotation(
                 x=number, y=1, yref="paper", text="all songs" if C is None else f"C = {C:,g}",
@@ -359,7 +359,7 @@ def _quality_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> g
     if evaluated:
         figure.add_scatter(
             x=[1, len(points)], y=[evaluated[0]["untrained"]] * 2, name="untrained", mode="lines",
-            line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOUR},
+            line={"width": 2, "dash": "dash", "color": UNKNOWN_COLOR},
         )  # fmt: skip
     figure.update_yaxes(range=[0, 1])
     return _add_frame(figure, f"{measure} on {source}", points)

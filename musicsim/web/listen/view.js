@@ -390,7 +390,7 @@ export class ListenView {
       one.name.textContent = beside ? map.models.find((/** @type {any} */ model) => model.id === id)?.name ?? "" : "";
       this.fillCorner(one.corner, colors, color, models, beside, isOwn);
       one.map.receive({
-        map: { model: id, library: context.library, revision: context.revision }, colour_by: color,
+        map: { model: id, library: context.library, revision: context.revision }, color_by: color,
         chosen: listening.hasSeed ? listening.current : null, found: marked.length ? marked.slice(0, 2000) : near,
         path: now?.heard.length ? [now.seed.song, ...now.heard.map(({ song_id: song }) => song)].filter(Boolean) : [],
         query: isOwn && sound && now?.seed.sound ? sound.place : null, height: null, legend: true,

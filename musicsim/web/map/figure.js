@@ -12,11 +12,11 @@ export function svgElement(name, attributes, ...children) {
 
 /** Return a figure with the page's background and the given parts. */
 export function figureOf(width, height, near, ...children) {
-  const colour = (one) => getComputedStyle(one).backgroundColor;
+  const color = (one) => getComputedStyle(one).backgroundColor;
   let behind = near;
-  while (behind && colour(behind) === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
+  while (behind && color(behind) === "rgba(0, 0, 0, 0)") behind = behind.parentElement;
   const figure = svgElement("svg", { xmlns: SAVE_SPACE, width, height, viewBox: `0 0 ${width} ${height}` },
-    svgElement("rect", { width: "100%", height: "100%", fill: behind ? colour(behind) : "white" }), ...children);
+    svgElement("rect", { width: "100%", height: "100%", fill: behind ? color(behind) : "white" }), ...children);
   figure.setAttribute("font-family", getComputedStyle(near).fontFamily);
   return figure;
 }

@@ -81,7 +81,7 @@ export class SongMap {
     /** @type {any} places of the songs */
     this.places = undefined;
     /** @type {any} colors of the songs, and the legend */
-    this.colours = undefined;
+    this.colors = undefined;
     /** @type {any} the points that are drawn: PlainPoints or GlPoints */
     this.points = null;
     /** @type {any} rows of the marked songs */
@@ -200,10 +200,10 @@ export class SongMap {
     this.stage.ariaLabel ??= data.alt;
     if (!before) this.addTools(this.data);
     this.fit();
-    const { map, colour_by: by } = this.data;
+    const { map, color_by: by } = this.data;
     const isOther = JSON.stringify(before?.map) !== JSON.stringify(map);
     if (JSON.stringify(before?.query ?? null) !== JSON.stringify(this.data.query)) this.goHome();
-    if (!before || isOther || before.colour_by !== by) this.load(before && before.map.model !== map.model);
+    if (!before || isOther || before.color_by !== by) this.load(before && before.map.model !== map.model);
     else if (this.places) this.follow(before.chosen);
   }
 
@@ -216,30 +216,30 @@ export class SongMap {
   }
 
   async loadNow(isOtherMap) {
-    const { map, colour_by: by } = this.data;
+    const { map, color_by: by } = this.data;
     const isDark = getComputedStyle(this.root).colorScheme === "dark";
-    const [places, colours, regions] = await fetchMap(BASE, map, by, isDark);
+    const [places, colors, regions] = await fetchMap(BASE, map, by, isDark);
     if (this.isClosed) return;
-    this.isolated = this.keptIsolated(colours);
-    const drawn = `${map.model} ${places.tag} ${by} ${colours.tag}`;
+    this.isolated = this.keptIsolated(colors);
+    const drawn = `${map.model} ${places.tag} ${by} ${colors.tag}`;
     if (!this.stage.clientWidth) { this.isWaiting = true; return; } // behind the other tab of a phone
     const held = this.data.chosen && this.placeOf(this.data.chosen);
     const { width, height } = this.extent();
     const large = Math.max(1, Math.sqrt(width * height) / 800); // points are larger in large windows
     this.size = large * Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
-    await this.choosePoints(places, colours);
+    await this.choosePoints(places, colors);
     if (this.isClosed) return;
-    const moved = isOtherMap && !isStill() && this.places && inOrderOf(this.places, places, colours);
-    Object.assign(this, { places, colours });
+    const moved = isOtherMap && !isStill() && this.places && inOrderOf(this.places, places, colors);
+    Object.assign(this, { places, colors });
     this.mark();
     if (moved) {
       this.keepInHand(held);
       await this.points.draw(...moved, this.size, true);
     }
-    if (drawn !== this.drawn || this.isNew) await this.points.draw(places, colours, this.size, false);
+    if (drawn !== this.drawn || this.isNew) await this.points.draw(places, colors, this.size, false);
     Object.assign(this, { drawn, drawnBy: by, isNew: false });
-    this.points.look(colours, this.isolated, this.size);
+    this.points.look(colors, this.isolated, this.size);
     this.namedAt = null;
     this.words.textContent = places.n ? "" : "No songs on the map yet.";
     this.drawLegend();
@@ -249,18 +249,18 @@ export class SongMap {
   }
 
   spread() {
-    if (!this.isClosed) this.land.draw(this.places, this.colours, this.isolated);
+    if (!this.isClosed) this.land.draw(this.places, this.colors, this.isolated);
   }
 
   /** Use WebGL for many points if it is available and fast enough; otherwise use a plain canvas. */
-  async choosePoints(places, colours) {
+  async choosePoints(places, colors) {
     if (this.points && this.nChosenFor === places.n) return;
     Object.assign(this, { nChosenFor: places.n, isNew: true });
     this.points?.close();
     this.points = null;
     if (places.n > MAX_PLAIN && canDrawGl(places.n)) {
       const points = new GlPoints(await import(DRAWING), this.newCanvas(), this.extent());
-      const frameMs = await points.probe(places, colours, this.size);
+      const frameMs = await points.probe(places, colors, this.size);
       if (frameMs <= (window[MAX_FRAME] ?? MAX_FRAME_MS)) this.points = points;
       else points.close();
     }
@@ -381,7 +381,7 @@ export class SongMap {
   paint() {
     this.painting ??= requestAnimationFrame(() => {
       this.painting = null;
-      if (this.isClosed || !this.colours || !this.points) return;
+      if (this.isClosed || !this.colors || !this.points) return;
       const { width, height } = this.extent();
       this.shown = this.points.paint(this.view, width, height);
       this.painted = this.view;
@@ -428,10 +428,10 @@ export class SongMap {
     context.scale(ratio, ratio);
     this.land.place(this.view, width, height);
     const ink = getComputedStyle(this.root).color;
-    const ring = (row, more, colour, line) => {
+    const ring = (row, more, color, line) => {
       context.beginPath();
       context.arc(...this.pixelsOf(row), (this.size + more) / 2, 0, 2 * Math.PI);
-      Object.assign(context, { strokeStyle: colour, lineWidth: line });
+      Object.assign(context, { strokeStyle: color, lineWidth: line });
       context.stroke();
     };
     const { chosen, found, path } = this.marks;
@@ -451,10 +451,10 @@ export class SongMap {
     this.placeNames();
   }
 
-  trace(context, points, colour, dashes) {
+  trace(context, points, color, dashes) {
     context.beginPath();
     for (const point of points) context.lineTo(...point);
-    Object.assign(context, { strokeStyle: colour, lineWidth: 1.5 });
+    Object.assign(context, { strokeStyle: color, lineWidth: 1.5 });
     context.setLineDash(dashes);
     context.stroke();
     context.setLineDash([]);
@@ -533,13 +533,13 @@ export class SongMap {
   }
 
   drawLegend() {
-    const { entries, scale } = this.colours;
+    const { entries, scale } = this.colors;
     this.legend.hidden = !this.data.legend;
     const made = [];
-    entries.forEach(({ name, colour, n_songs: n, is_known: isKnown }, code) => {
+    entries.forEach(({ name, color, n_songs: n, is_known: isKnown }, code) => {
       if (!name || !n) return;
       const dot = element("i", "");
-      dot.style.color = colour;
+      dot.style.color = color;
       const entry = element("span", isKnown ? "entry" : "entry unknown", dot, name);
       entry.title = `${name}: ${n.toLocaleString("en")} ${n === 1 ? "song" : "songs"}. Click to show only these; Shift-click to add or remove them.`;
       Object.assign(entry, { role: "option", tabIndex: made.length ? -1 : 0 });
@@ -549,9 +549,9 @@ export class SongMap {
     this.scale.replaceChildren();
     if (scale) {
       const bar = element("span", "scale");
-      const colours = entries.filter(({ name }) => !name).map(({ colour }) => colour);
-      bar.style.background = `linear-gradient(to right, ${colours.join(", ")})`;
-      const { name, ends, range } = scaleTexts(this.colours.by, scale);
+      const colors = entries.filter(({ name }) => !name).map(({ color }) => color);
+      bar.style.background = `linear-gradient(to right, ${colors.join(", ")})`;
+      const { name, ends, range } = scaleTexts(this.colors.by, scale);
       this.scale.title = range;
       this.scale.append(element("span", "", name), ends[0], bar, ends[1]);
     }
@@ -624,15 +624,15 @@ export class SongMap {
 
   /** Return the codes of the isolated entries after the colors have changed. */
   keptIsolated({ by, entries }) {
-    if (!this.isolated || by !== this.colours.by) return null;
-    const names = new Set([...this.isolated].map((code) => this.colours.entries[code].name));
+    if (!this.isolated || by !== this.colors.by) return null;
+    const names = new Set([...this.isolated].map((code) => this.colors.entries[code].name));
     const codes = entries.flatMap(({ name }, code) => (names.has(name) ? [code] : []));
     return codes.length ? new Set(codes) : null;
   }
 
   showOnly(codes) {
     this.isolated = codes;
-    this.points.look(this.colours, codes, this.size);
+    this.points.look(this.colors, codes, this.size);
     this.spread();
     this.namedAt = null;
     this.showIsolated();
@@ -642,7 +642,7 @@ export class SongMap {
   /** Return the view as a figure: every song as a point, with marks, names and a legend. */
   figure() {
     const { width, height } = this.seen;
-    const { entries, codes } = this.colours;
+    const { entries, codes } = this.colors;
     const lines = entries.map(() => []);
     for (let row = 0; row < this.places.n; row += 1) {
       const [px, py] = this.pixelsOf(row);
@@ -651,7 +651,7 @@ export class SongMap {
     }
     const ink = getComputedStyle(this.root).color;
     const points = lines.map((some, code) => svgElement("path", {
-      d: some.join(""), stroke: entries[code].colour, "stroke-linecap": "round", "stroke-opacity": 0.85,
+      d: some.join(""), stroke: entries[code].color, "stroke-linecap": "round", "stroke-opacity": 0.85,
       "stroke-width": (entries[code].is_known ? 1 : 0.7) * this.size,
     }));
     const ring = (row, more, stroke, line) => {
@@ -672,9 +672,9 @@ export class SongMap {
       for (const [key, value] of Object.entries({ stroke: paper, "stroke-width": 3, "paint-order": "stroke" })) name.setAttribute(key, value);
       return name;
     });
-    const shown = entries.flatMap(({ name, colour, n_songs: n }, code) => (name && n && lines[code].length ? [[name, colour]] : []));
-    const legend = shown.slice(0, Math.floor(height / LEGEND_PX)).flatMap(([name, colour], i) => [
-      svgElement("circle", { cx: width + 12, cy: (i + 0.5) * LEGEND_PX, r: 5, fill: colour }),
+    const shown = entries.flatMap(({ name, color, n_songs: n }, code) => (name && n && lines[code].length ? [[name, color]] : []));
+    const legend = shown.slice(0, Math.floor(height / LEGEND_PX)).flatMap(([name, color], i) => [
+      svgElement("circle", { cx: width + 12, cy: (i + 0.5) * LEGEND_PX, r: 5, fill: color }),
       this.svgText(name, width + 24, (i + 0.5) * LEGEND_PX, "start", ink),
     ]);
     return figureOf(width + (legend.length ? LEGEND_WIDTH_PX : 0), height, this.root, ...points, ...marks, ...names, ...legend);
@@ -687,7 +687,7 @@ export class SongMap {
   // -------------------------------------------------------------------------------------- pointing
 
   isShown(row) {
-    return !this.isolated || this.isolated.has(this.colours.codes[row]);
+    return !this.isolated || this.isolated.has(this.colors.codes[row]);
   }
 
   /** Return the row with the smallest `measure(px, py)`, among drawn points or all rows, or null. */

@@ -49,15 +49,15 @@ async function fetchPlaces(base, map) {
 }
 
 /** Return a color, mixed with white if it is too dark for a dark page. */
-export function lighten(colour) {
-  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  if (0.3 * red + 0.59 * green + 0.11 * blue > 75) return colour;
+export function lighten(color) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+  if (0.3 * red + 0.59 * green + 0.11 * blue > 75) return color;
   return `#${[red, green, blue].map((part) => Math.round(0.6 * part + 102).toString(16).padStart(2, "0")).join("")}`;
 }
 
-async function fetchColours(base, map, by, isDark) {
+async function fetchColors(base, map, by, isDark) {
   const { order, entries, scale, tag, bytes, end } = await fetchColumn(base, map, by);
-  const shown = isDark ? entries.map((entry) => ({ ...entry, colour: lighten(entry.colour) })) : entries;
+  const shown = isDark ? entries.map((entry) => ({ ...entry, color: lighten(entry.color) })) : entries;
   return { order, by, tag, entries: shown, scale, codes: new Uint8Array(bytes, end) };
 }
 
@@ -65,10 +65,10 @@ async function fetchColours(base, map, by, isDark) {
 export async function fetchMap(base, map, by, isDark) {
   for (let nTries = 1; ; nTries += 1) {
     const columns = await Promise.all([
-      fetchPlaces(base, map), fetchColours(base, map, by, isDark), fetchColumn(base, map, "regions"),
+      fetchPlaces(base, map), fetchColors(base, map, by, isDark), fetchColumn(base, map, "regions"),
     ]);
-    const [places, colours] = columns;
-    if (places.order === colours.order) return columns;
+    const [places, colors] = columns;
+    if (places.order === colors.order) return columns;
     if (nTries === MAX_TRIES) throw new Error("the library keeps changing");
   }
 }
@@ -96,15 +96,15 @@ export class GlPoints {
   }
 
   /** Return the expected milliseconds per frame for all points; the speed is measured once, on some of them. */
-  async probe(places, colours, size) {
-    window[POINT_MS] ??= await this.measure(places, colours, size);
+  async probe(places, colors, size) {
+    window[POINT_MS] ??= await this.measure(places, colors, size);
     this.frameMs = places.n * window[POINT_MS];
     return this.frameMs;
   }
 
-  async measure(places, colours, size) {
+  async measure(places, colors, size) {
     const n = Math.min(places.n, PROBE);
-    await this.draw({ n, x: places.x.subarray(0, n), y: places.y.subarray(0, n) }, colours, size, false);
+    await this.draw({ n, x: places.x.subarray(0, n), y: places.y.subarray(0, n) }, colors, size, false);
     const gl = this.renderer.regl._gl;
     const times = [];
     for (let turn = 0; turn < 3; turn += 1) {
@@ -119,10 +119,10 @@ export class GlPoints {
     return times.sort((a, b) => a - b)[1] / n;
   }
 
-  async draw(places, colours, size, moves) {
-    this.look(colours, null, size);
+  async draw(places, colors, size, moves) {
+    this.look(colors, null, size);
     const toView = (values) => Float32Array.from(values, (value) => (2 * value) / FULL - 1);
-    const points = { x: toView(places.x), y: toView(places.y), z: colours.codes.subarray(0, places.n) };
+    const points = { x: toView(places.x), y: toView(places.y), z: colors.codes.subarray(0, places.n) };
     await this.plot.draw(points, {
       zDataType: "categorical", spatialIndex: NO_INDEX, transition: moves, transitionDuration: MOVE_MS,
     });
@@ -132,7 +132,7 @@ export class GlPoints {
   look({ entries }, isolated, size) {
     const isShown = (code) => !isolated || isolated.has(code);
     this.plot.set({
-      pointColor: entries.map(({ colour }) => colour),
+      pointColor: entries.map(({ color }) => color),
       opacity: entries.map((_, code) => (isShown(code) ? 0.85 : 1e-4)),
       pointSize: entries.map(({ is_known: isKnown }) => (isKnown ? size : 0.7 * size)),
     });
@@ -165,7 +165,7 @@ export class PlainPoints {
     /** @type {any} places of the points */
     this.places = null;
     /** @type {any} */
-    this.colours = null;
+    this.colors = null;
     /** @type {Set<number> | null} codes of the shown points; null shows all */
     this.isolated = null;
     this.size = 1;
@@ -173,10 +173,10 @@ export class PlainPoints {
     this.last = null;
   }
 
-  async draw(places, colours, size, moves) {
+  async draw(places, colors, size, moves) {
     if (moves && this.last && places.n <= MAX_PLAIN) await this.glide(this.places, places);
     this.places = places;
-    this.look(colours, null, size);
+    this.look(colors, null, size);
   }
 
   /** Animate every point from its old position to its new one. */
@@ -191,8 +191,8 @@ export class PlainPoints {
     }
   }
 
-  look(colours, isolated, size) {
-    Object.assign(this, { colours, isolated, size });
+  look(colors, isolated, size) {
+    Object.assign(this, { colors, isolated, size });
   }
 
   paint(view, width, height) {
@@ -215,7 +215,7 @@ export class PlainPoints {
     const most = n <= MAX_PLAIN ? n : SAMPLE;
     const [left, right, bottom, top] = [x - 0.5 / zoom, x + 0.5 / zoom, y - 0.5 / zoom, y + 0.5 / zoom]
       .map((share) => share * FULL);
-    const { codes } = this.colours;
+    const { codes } = this.colors;
     const rows = [];
     let nHere = 0;
     for (let i = 0; i < n; i += 1) {
@@ -228,14 +228,14 @@ export class PlainPoints {
   }
 
   paintPoints(context, rows, view, width, height, isSample) {
-    const of = this.colours.entries.map(() => []);
-    for (const row of rows) of[this.colours.codes[row]].push(row);
+    const of = this.colors.entries.map(() => []);
+    for (const row of rows) of[this.colors.codes[row]].push(row);
     context.globalAlpha = isSample ? 0.8 : 0.85;
     of.forEach((some, code) => {
       if (!some.length) return;
-      const { colour, is_known: isKnown } = this.colours.entries[code];
+      const { color, is_known: isKnown } = this.colors.entries[code];
       const radius = ((isKnown ? 1 : 0.7) * this.size) / 2;
-      Object.assign(context, { fillStyle: colour, strokeStyle: colour, lineWidth: 1.4 });
+      Object.assign(context, { fillStyle: color, strokeStyle: color, lineWidth: 1.4 });
       context.beginPath();
       for (const row of some) {
         const [px, py] = onScreen(this.places, row, view, width, height);
@@ -251,7 +251,7 @@ export class PlainPoints {
   paintDensity(context, view, width, height) {
     const [across, down] = [Math.ceil(width / CELL_PX), Math.ceil(height / CELL_PX)];
     const counts = new Float32Array(across * down);
-    const { places, isolated, colours: { codes } } = this;
+    const { places, isolated, colors: { codes } } = this;
     for (let i = 0; i < places.n; i += 1) {
       if (isolated && !isolated.has(codes[i])) continue;
       const column = Math.floor((((places.x[i] / FULL - view.x) * view.zoom + 0.5) * width) / CELL_PX);
@@ -283,8 +283,8 @@ export class Landscape {
 
   draw({ n, x, y }, { entries, codes }, isolated) {
     const planes = [0, 1, 2, 3].map(() => new Float32Array(GRID * GRID));
-    const looks = entries.map(({ colour }, code) => (
-      !isolated || isolated.has(code) ? [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)) : null
+    const looks = entries.map(({ color }, code) => (
+      !isolated || isolated.has(code) ? [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)) : null
     ));
     for (let i = 0; i < n; i += 1) {
       const look = looks[codes[i]];
@@ -340,9 +340,9 @@ export function blurred(cells, across, radius) {
 
 /**
  * Return the new map's rows in the order of the old map, so that points can move; null if the songs differ.
- * @param {Pick<Places, "n" | "ids">} old @param {Places} places @param {any} colours
+ * @param {Pick<Places, "n" | "ids">} old @param {Places} places @param {any} colors
  */
-export function inOrderOf(old, places, colours) {
+export function inOrderOf(old, places, colors) {
   if (old.n !== places.n) return null;
   /** @type {Map<number, number>} */
   const rowOf = new Map();
@@ -352,6 +352,6 @@ export function inOrderOf(old, places, colours) {
   const taken = (/** @type {any} */ values) => values.constructor.from(rows, (/** @type {number} */ row) => values[row]);
   return [
     { ...places, ids: old.ids, x: taken(places.x), y: taken(places.y) },
-    { ...colours, codes: taken(colours.codes) },
+    { ...colors, codes: taken(colors.codes) },
   ];
 }

@@ -266,8 +266,8 @@ class View {
 function drawSeekBar(pen, { width, height, played, past, future }) {
   const [thick, knob] = [4, 6];
   const middle = height / 2;
-  const line = (to, colour, alpha) => {
-    [pen.fillStyle, pen.globalAlpha] = [colour, alpha];
+  const line = (to, color, alpha) => {
+    [pen.fillStyle, pen.globalAlpha] = [color, alpha];
     pen.beginPath();
     pen.roundRect(0, middle - thick / 2, to, thick, thick / 2);
     pen.fill();

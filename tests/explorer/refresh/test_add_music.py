@@ -36,7 +36,7 @@ def test_new_library_has_map_before_scan_ends(store, tmp_path, reports):
         record = store.models.active()
         models[done] = record and record.n_songs_fitted
 
-    assert not add_and_refresh(store, [folder], progress=progress).cancelled
+    assert not add_and_refresh(store, [folder], progress=progress).canceled
     last = [r for r in reports if "failed" in r][-1]
     assert (last["done"], last["total"], last["failed"]) == (20, 20, 2)
     done = [r["done"] for r in reports]
@@ -51,9 +51,9 @@ def test_new_library_has_map_before_scan_ends(store, tmp_path, reports):
 @pytest.mark.long
 def test_cancel_between_maps_keeps_first_map(store, tmp_path, reports):
     folder = write_collection(tmp_path / "music", n_songs=6, seconds=1)
-    assert add_and_refresh(store, [folder], progress=cancel_when(lambda _, done, total: done >= 6)).cancelled
+    assert add_and_refresh(store, [folder], progress=cancel_when(lambda _, done, total: done >= 6)).canceled
     assert len(take_snapshot(store).songs_at()) == 4
-    assert not add_and_refresh(store, [folder], progress=no_progress).cancelled
+    assert not add_and_refresh(store, [folder], progress=no_progress).canceled
     assert len(take_snapshot(store).songs_at()) == 18
 
 
@@ -121,7 +121,7 @@ def test_bar_is_full_only_when_models_and_map_are_done(store, tmp_path, reports,
     monkeypatch.setattr(store.jobs, "update", note)
     monkeypatch.setattr(job_progress, "WRITE_EVERY_S", 0.0)
     with job_progress.track(store, store.jobs.create("add", {}, pid=os.getpid())) as progress:
-        assert not add_and_refresh(store, [folder], progress=progress).cancelled
+        assert not add_and_refresh(store, [folder], progress=progress).canceled
     steps = [job for job in stored if job.state == "running"]
     shares = [job.share for job in steps]
     assert shares == sorted(shares)

@@ -191,8 +191,8 @@ def say_all_that_is_private(library: Library) -> None:
     library.add_tags([{"song_id": 1, "tag": "calm", "weight": 1.0}])
     library.add_playlists([("mine", None, [1, 2], {"seed": 1, "folder": SECRET})], "saved")
     library.add_playlists([("theirs", None, [1, 2])], SECRET)
-    library.update_colours("folder", lambda _: {f"/{SECRET}": 1})
-    library.update_colours("artist", lambda _: {SECRET: 1})
+    library.update_colors("folder", lambda _: {f"/{SECRET}": 1})
+    library.update_colors("artist", lambda _: {SECRET: 1})
     for name in ("servers.json", "listenbrainz.token", "players.json", "mpd.json", "logs/musicsim.log", "jobs/1.log"):
         path = library.folder / name
         path.parent.mkdir(exist_ok=True)

@@ -185,7 +185,7 @@ def test_cluster_scan_can_pause_stop_and_resume(dask, tmp_path):
 
     with open_library(tmp_path / "library") as library, ClusterPool(dask.address) as library.pool:
         first = library.add(music, progress=cancel_when(pause_then_stop))
-        assert first.cancelled
+        assert first.canceled
         assert first.n_added == 4
         second = library.add(music)
         assert (second.n_added, second.n_unchanged) == (8, 4)

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.large_library import write_library
 from musicsim.explorer import query_blocks
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.snapshot import neighbours
+from musicsim.explorer.snapshot import neighbors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.cluster.connection import choosing, use_cluster
 from musicsim.library import Library
@@ -71,7 +71,7 @@ def evaluated(library, progress):
     return dataclasses.asdict(scores), [dataclasses.asdict(one) for one in lists]
 
 
-def neighbour_list(library, path, progress):
+def neighbor_list(library, path, progress):
     export(library, "neighbours", path, ExportRequest(k=7), progress=progress)
     return path.read_bytes()
 
@@ -81,11 +81,11 @@ def neighbour_list(library, path, progress):
 def test_cluster_results_survive_killed_worker(dask, library, what, tmp_path, monkeypatch, only_there):
     do = evaluated
     if what != "evaluated":
-        do = partial(neighbour_list, path=tmp_path / "list.csv")
+        do = partial(neighbor_list, path=tmp_path / "list.csv")
     if what == "asked a partition":
-        monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
+        monkeypatch.setattr(neighbors, "INDEXED_FROM", 1000)
         now = take_snapshot(library)
-        neighbours.update_index(library.models.path(now.record.id), now.X)
+        neighbors.update_index(library.models.path(now.record.id), now.X)
     assert type(take_snapshot(library).index.index) is (PartitionIndex if "partition" in what else ExactIndex)
     here = do(library, progress=no_progress)
     told = []

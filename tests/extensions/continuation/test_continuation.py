@@ -90,7 +90,7 @@ def test_playlist_of_all_songs_gives_no_recommendations():
 
 
 def test_item_knn_matches_definition(monkeypatch):
-    monkeypatch.setattr(continuation, "N_NEIGHBOURS", 5)
+    monkeypatch.setattr(continuation, "N_NEIGHBORS", 5)
     task, _ = task_about(made_up())
     of = [{at for at, songs in enumerate(task.train) if song in songs} for song in range(60)]
     plays = Counter(song for songs in task.train for song in songs)

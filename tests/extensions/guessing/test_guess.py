@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot.neighbours import Neighbours
+from musicsim.explorer.snapshot.neighbors import Neighbors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.guessing.guess import N_VOTES, Guess, Guesses, Judged, enter_guesses, guess_labels
 from musicsim.extensions.guessing.label_levels import LEVELS_OF
@@ -192,13 +192,13 @@ def test_unscorable_codes_still_guess(tiny_library, set_n_voters):
 
 def test_searches_are_batched(unlabelled, monkeypatch):
     library, _ = unlabelled
-    asked, query = [], Neighbours.query
+    asked, query = [], Neighbors.query
 
     def watched(self, Q, *options, **named):
         asked.append(len(Q))
         return query(self, Q, *options, **named)
 
-    monkeypatch.setattr(Neighbours, "query", watched)
+    monkeypatch.setattr(Neighbors, "query", watched)
     guess_labels(take_snapshot(library))
     assert asked == [9, 9, 3]
 

@@ -9,7 +9,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.survey.rates import estimate_rate
 from musicsim.extensions.robustness import cli
-from musicsim.extensions.robustness.changes import CHANGES, RATE, UNCHANGED, add_noise, analyse_changes, cut_middle
+from musicsim.extensions.robustness.changes import CHANGES, RATE, UNCHANGED, add_noise, analyze_changes, cut_middle
 from musicsim.extensions.robustness.measuring import (
     ChangeResult,
     Found,
@@ -51,7 +51,7 @@ def test_pitch_and_tempo_change_as_named():
 
 def test_song_is_found_by_its_changed_sound(tiny_library):
     song, snapshot = tiny_library.songs()[0], take_snapshot(tiny_library)
-    sounds = analyse_changes(song.path)
+    sounds = analyze_changes(song.path)
     assert set(CHANGES) < set(sounds)
     found = {name: search_changed(snapshot, sound, song) for name, sound in sounds.items()}
     assert all(found[name].is_first for name in (UNCHANGED, "mp3 128 kbit/s", "gain -12 dB"))

@@ -159,9 +159,9 @@ def test_damaged_rule_is_reported(listened):
     store = RuleStore(listened)
     store.save("x", RuleRequest().rule())
     with listened.write() as connection:
-        connection.execute(rules.update().values(document={"order": "colour"}))
+        connection.execute(rules.update().values(document={"order": "color"}))
     with pytest.raises(LibraryError, match="the rule “x” cannot be read"):
         _ = store.get("x").rule
     check = rules.c.document.info["check"]
     saved = RuleRequest(where=("tempo > 1",)).rule().model_dump(mode="json")
-    assert [check(value) for value in (saved, {"order": "colour"}, {"groups": [1]}, [])] == [True, False, False, False]
+    assert [check(value) for value in (saved, {"order": "color"}, {"groups": [1]}, [])] == [True, False, False, False]

@@ -102,11 +102,11 @@ def test_options_group_conditions():
 def test_document_with_unknown_content_is_refused():
     one = {"field": "tempo", "comparison": ">", "value": [1]}
     for wrong in (
-        {"colour": "red"},
-        {"groups": [{"conditions": [one | {"field": "colour"}]}]},
+        {"color": "red"},
+        {"groups": [{"conditions": [one | {"field": "color"}]}]},
         {"groups": [{"conditions": [one] * (MAX_CONDITIONS + 1)}]},
     ):
-        with pytest.raises(ValueError, match=r"colour|at most 50 conditions"):
+        with pytest.raises(ValueError, match=r"color|at most 50 conditions"):
             make_rule(**wrong)
 
 

@@ -26,13 +26,13 @@ from tests.waiting import outcome
 RED, BLUE = (200, 30, 30), (30, 30, 200)
 
 
-def image(colour=RED, size=(600, 400), kind: str = "PNG") -> bytes:
+def image(color=RED, size=(600, 400), kind: str = "PNG") -> bytes:
     out = io.BytesIO()
-    Image.new("RGB", size, colour).save(out, kind)
+    Image.new("RGB", size, color).save(out, kind)
     return out.getvalue()
 
 
-def colour_of(jpeg: bytes) -> str:
+def color_of(jpeg: bytes) -> str:
     opened = Image.open(io.BytesIO(jpeg))
     assert opened.format == "JPEG"
     red, _, blue = np.asarray(opened).mean(axis=(0, 1))
@@ -100,7 +100,7 @@ def song_with(store, tmp_path):
 def test_embedded_picture_becomes_small_jpeg(covers, store, song_with, suffix):
     song = song_with(suffix, change=lambda path: put_into(path, image(BLUE)))
     jpeg = cover_of(covers, store, song)
-    assert colour_of(jpeg) == "blue"
+    assert color_of(jpeg) == "blue"
     assert Image.open(io.BytesIO(jpeg)).size == (320, 213)
 
 
@@ -110,30 +110,30 @@ def test_front_cover_precedes_other_pictures_and_folder_image(covers, store, son
         put_into(path, image(BLUE), kind=3)
         (path.parent / "cover.jpg").write_bytes(image(RED, kind="JPEG"))
 
-    assert colour_of(cover_of(covers, store, song_with(change=both))) == "blue"
+    assert color_of(cover_of(covers, store, song_with(change=both))) == "blue"
     only_back = song_with(seed=1, change=lambda path: put_into(path, image(BLUE), kind=4))
-    assert colour_of(cover_of(covers, store, only_back)) == "blue"
+    assert color_of(cover_of(covers, store, only_back)) == "blue"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["cover.jpg", "Folder.JPEG", "front.png"])
 def test_folder_image_is_used_without_embedded_picture(covers, store, song_with, name):
     song = song_with(change=lambda path: (path.parent / name).write_bytes(image()))
-    assert colour_of(cover_of(covers, store, song)) == "red"
+    assert color_of(cover_of(covers, store, song)) == "red"
     assert cover_of(covers, store, song_with(seed=1)) == b""
 
 
 def test_new_image_is_noticed_and_old_cover_is_cached(covers, store, song_with):
     song = song_with(change=lambda path: (path.parent / "cover.png").write_bytes(image(RED)))
     first = covers.tag_of(song)
-    assert colour_of(cover_of(covers, store, song, first)) == "red"
+    assert color_of(cover_of(covers, store, song, first)) == "red"
     (kept,) = (store.folder / "cache" / "covers").iterdir()
     kept.write_bytes(b"kept")
     assert covers.tag_of(song) == first
     assert cover_of(covers, store, song, first) == b"kept"
     (song.path.parent / "cover.png").write_bytes(image(BLUE, size=(601, 400)))
     assert covers.tag_of(song) != first
-    assert colour_of(cover_of(covers, store, song)) == "blue"
+    assert color_of(cover_of(covers, store, song)) == "blue"
     song.path.unlink()
     assert covers.tag_of(song) is None
 
@@ -180,7 +180,7 @@ def test_pictures_are_decoded_in_worker_process(covers, store, song_with, monkey
     with monkeypatch.context() as here:
         here.setattr(Image, "open", refuse)
         cover = cover_of(covers, store, song)
-    assert colour_of(cover) == "red"
+    assert color_of(cover) == "red"
 
 
 @pytest.mark.long
@@ -190,7 +190,7 @@ def test_slow_picture_is_stopped_and_retried_later(covers, store, song_with, mon
     with pytest.raises(AudioError, match="decoding took more than 0 s and was stopped"):
         cover_of(covers, store, slow)
     monkeypatch.undo()
-    assert colour_of(cover_of(covers, store, slow)) == "red"
+    assert color_of(cover_of(covers, store, slow)) == "red"
 
 
 def packed_frame(n_bytes: int) -> bytes:
@@ -213,7 +213,7 @@ def test_large_compressed_frame_is_not_decompressed(song_with, monkeypatch):
 
     assert make_cover(song_with(".mp3", change=prepend(100 << 20)).path) == b""
     assert unpacked == []
-    assert colour_of(make_cover(song_with(".mp3", seed=1, change=prepend(100_000)).path)) == "red"
+    assert color_of(make_cover(song_with(".mp3", seed=1, change=prepend(100_000)).path)) == "red"
 
 
 def test_pipe_named_like_cover_does_not_block(covers, store, song_with):
@@ -240,4 +240,4 @@ def test_read_only_library_shows_covers(covers, store, song_with):
     song = song_with(change=lambda path: put_into(path, image()))
     (store.folder / "cache").mkdir(exist_ok=True)
     (store.folder / "cache" / "covers").write_bytes(b"in the way")
-    assert colour_of(cover_of(covers, store, song)) == "red"
+    assert color_of(cover_of(covers, store, song)) == "red"

@@ -10,11 +10,11 @@ from musicsim.errors import StorageError
 from musicsim.explorer.snapshot import map_columns
 from musicsim.explorer.snapshot.map_columns import (
     PALETTE,
-    UNKNOWN_COLOUR,
-    Colouring,
-    colouring,
-    colours_offered,
-    label_colours,
+    UNKNOWN_COLOR,
+    Coloring,
+    coloring,
+    colors_offered,
+    label_colors,
     regions_of,
 )
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -22,57 +22,57 @@ from musicsim.library import Library
 from tests.sounds import write_song
 
 
-def names_of(made: Colouring) -> list[str]:
+def names_of(made: Coloring) -> list[str]:
     return [made.entries[code].name for code in made.codes]
 
 
 def test_genre_keeps_color_as_others_grow(tiny_library):
     songs = tiny_library.songs()
     ids = [song.id for song in songs]
-    before = label_colours(take_snapshot(tiny_library), "genre")
+    before = label_colors(take_snapshot(tiny_library), "genre")
     tiny_library.edits.edit(ids[:6], {"genre": "A tango"})
-    after = label_colours(take_snapshot(tiny_library), "genre")
+    after = label_colors(take_snapshot(tiny_library), "genre")
     assert after["A tango"] not in before.values()
     assert {name: after[name] for name in after if name in before} == {
         name: before[name] for name in before if name in after
     }
     tiny_library.edits.edit(ids, {"genre": "A tango"})
-    assert label_colours(take_snapshot(tiny_library), "genre") == {"A tango": after["A tango"]}
+    assert label_colors(take_snapshot(tiny_library), "genre") == {"A tango": after["A tango"]}
     for song in songs:
         tiny_library.edits.edit([song.id], {"genre": song.genre})
-    assert label_colours(take_snapshot(tiny_library), "genre") == before, "those that come back have theirs"
+    assert label_colors(take_snapshot(tiny_library), "genre") == before, "those that come back have theirs"
 
 
 @pytest.mark.long
 def test_new_songs_change_no_colors(tiny_library, tmp_path):
-    before = colouring(take_snapshot(tiny_library), "genre")
-    colour = {entry.name: entry.colour for entry in before.entries}
+    before = coloring(take_snapshot(tiny_library), "genre")
+    color = {entry.name: entry.color for entry in before.entries}
     for n in range(6):
         tiny_library.add(write_song(tmp_path / f"{n}.flac", "noise", seed=50 + n, seconds=3))
     with Library.open(tiny_library.folder) as again:
-        after = colouring(take_snapshot(again), "genre")
-        assert {entry.name: entry.colour for entry in after.entries} == colour
+        after = coloring(take_snapshot(again), "genre")
+        assert {entry.name: entry.color for entry in after.entries} == color
 
 
 def test_colors_of_removed_genres_are_reused(tiny_library):
     ids = [song.id for song in tiny_library.songs()]
     for n, song_id in enumerate(ids):
         tiny_library.edits.edit([song_id], {"genre": f"genre {n}"})
-    tiny_library.update_colours("genre", lambda _: {f"gone {n}": n for n in range(len(PALETTE))})
-    made = colouring(take_snapshot(tiny_library), "genre")
-    assert sorted(names_of(made)) == sorted(f"genre {n}" for n in range(12)), "colours of labels that have gone"
-    assert len({entry.colour for entry in made.entries}) == 14
-    tiny_library.update_colours("genre", lambda _: {"genre 3": 3, "genre 4": 999})
-    assert label_colours(take_snapshot(tiny_library), "genre")["genre 3"] == PALETTE[3]
+    tiny_library.update_colors("genre", lambda _: {f"gone {n}": n for n in range(len(PALETTE))})
+    made = coloring(take_snapshot(tiny_library), "genre")
+    assert sorted(names_of(made)) == sorted(f"genre {n}" for n in range(12)), "colors of labels that have gone"
+    assert len({entry.color for entry in made.entries}) == 14
+    tiny_library.update_colors("genre", lambda _: {"genre 3": 3, "genre 4": 999})
+    assert label_colors(take_snapshot(tiny_library), "genre")["genre 3"] == PALETTE[3]
 
 
 def test_overtaken_genre_gives_back_its_color(tiny_library, monkeypatch):
     monkeypatch.setattr(map_columns, "PALETTE", PALETTE[:3])
     ids = [song.id for song in tiny_library.songs()]
-    tiny_library.update_colours("genre", lambda _: {"rare": 0, "genre 9": 1})
+    tiny_library.update_colors("genre", lambda _: {"rare": 0, "genre 9": 1})
     for n, song_id in enumerate(ids):
         tiny_library.edits.edit([song_id], {"genre": f"genre {n % 10}"})  # two songs with each of 0 and 1
-    slots = label_colours(take_snapshot(tiny_library), "genre")
+    slots = label_colors(take_snapshot(tiny_library), "genre")
     assert slots == {"genre 0": PALETTE[2], "genre 1": PALETTE[0], "genre 2": PALETTE[1]}
 
 
@@ -80,15 +80,15 @@ def test_colors_work_if_saving_fails(tiny_library, monkeypatch):
     def refuse(*_: object) -> None:
         raise StorageError("the disk is full")
 
-    monkeypatch.setattr(tiny_library, "update_colours", refuse)
-    assert len(label_colours(take_snapshot(tiny_library), "genre")) == 3
+    monkeypatch.setattr(tiny_library, "update_colors", refuse)
+    assert len(label_colors(take_snapshot(tiny_library), "genre")) == 3
 
 
 def test_songs_without_genre_are_unknown(tiny_library):
     tiny_library.edits.edit([tiny_library.songs()[0].id], {"genre": ""})
-    made = colouring(take_snapshot(tiny_library), "genre")
+    made = coloring(take_snapshot(tiny_library), "genre")
     assert names_of(made).count("unknown") == 1
-    assert made.entries[-1].colour == UNKNOWN_COLOUR
+    assert made.entries[-1].color == UNKNOWN_COLOR
     assert [entry.is_known for entry in made.entries] == [True] * (len(made.entries) - 1) + [False]
 
 
@@ -103,7 +103,7 @@ def test_folders_with_same_or_plain_names_show_their_parents(tiny_library, colle
                 "UPDATE files SET path = ?, folder = ? WHERE song_id = ?", (str(path), str(path.parent), song_id)
             )
     now = take_snapshot(tiny_library)
-    names = dict(zip(now.row_ids.tolist(), names_of(colouring(now, "folder")), strict=True))
+    names = dict(zip(now.row_ids.tolist(), names_of(coloring(now, "folder")), strict=True))
     assert names == {i: "/".join(path.parts[-3:-1]) for i, path in moved.items()}
 
 
@@ -112,15 +112,15 @@ def test_only_songs_without_value_are_gray(tiny_library):
     beats = {song_id: Descriptors(tempo=100.0 + n) for n, song_id in enumerate(ids[:8])}
     tiny_library.descriptors.save(beats | {song_id: Descriptors() for song_id in ids[8:]})
     now = take_snapshot(tiny_library)
-    made = colouring(now, "tempo")
+    made = coloring(now, "tempo")
     of_song = dict(zip(now.row_ids.tolist(), made.codes.tolist(), strict=True))
     unknown = len(made.entries) - 1
     assert {i for i, code in of_song.items() if code == unknown} == set(ids[8:])
     assert (np.diff([of_song[i] for i in ids[:8]]) >= 0).all()
     assert 100 <= made.scale.low < made.scale.high <= 107
     for entry in made.entries[:-1]:
-        rgb = [int(entry.colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-        assert colorsys.rgb_to_hsv(*rgb)[1] > 0.5, f"{entry.colour} looks like what is unknown"
+        rgb = [int(entry.color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        assert colorsys.rgb_to_hsv(*rgb)[1] > 0.5, f"{entry.color} looks like what is unknown"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_only_songs_without_value_are_gray(tiny_library):
     ],
 )  # fmt: skip
 def test_scale_has_words_from_low_to_high(tiny_library, by, unit, words):
-    scale = colouring(take_snapshot(tiny_library), by).scale
+    scale = coloring(take_snapshot(tiny_library), by).scale
     assert (scale.unit, (scale.low_word, scale.high_word)) == (unit, words)
     assert scale.low <= scale.high
 
@@ -143,7 +143,7 @@ def test_heaviest_tag_determines_song_color(tiny_library):
         {"song_id": other.id, "tag": "slow", "weight": 0.1},
     ])  # fmt: skip
     now = take_snapshot(tiny_library)
-    names = dict(zip(now.row_ids.tolist(), names_of(colouring(now, "tag")), strict=True))
+    names = dict(zip(now.row_ids.tolist(), names_of(coloring(now, "tag")), strict=True))
     assert (names[song.id], names[other.id]) == ("sad", "slow")
     assert list(names.values()).count("unknown") == 10
 
@@ -171,7 +171,7 @@ def test_regions_are_named_and_centered(clustered):
     where = (clustered.clusters["2"] == 0) & (clustered.columns.genre.codes == clustered.columns.genre.codes[0])
     assert (slow.x, slow.y) == tuple(np.median(clustered.map[where], axis=0).tolist())
     assert (slow.n_songs, fast.n_songs) == (6, 6)
-    made = colouring(clustered, "cluster")
+    made = coloring(clustered, "cluster")
     assert made.entries[0].name == slow.name
     assert made.entries[0].n_songs == 6
 
@@ -210,24 +210,24 @@ def test_region_is_named_after_what_sets_it_apart(clustered):
 def test_map_shows_attribute_of_most_songs_first(tiny_library):
     songs = tiny_library.songs()
     ids = [song.id for song in songs]
-    assert colours_offered(take_snapshot(tiny_library))[0] == "genre"
-    assert "tag" not in colours_offered(take_snapshot(tiny_library))
+    assert colors_offered(take_snapshot(tiny_library))[0] == "genre"
+    assert "tag" not in colors_offered(take_snapshot(tiny_library))
     tiny_library.edits.edit(ids[:7], {"genre": ""})
     tiny_library.add_tags([{"song_id": ids[0], "tag": "slow", "weight": 1.0}])
     with tiny_library.write() as connection:
         connection.exec_driver_sql("UPDATE files SET folder = '/music'")
-    assert colours_offered(take_snapshot(tiny_library))[0] == "sound", "all songs are in one folder"
+    assert colors_offered(take_snapshot(tiny_library))[0] == "sound", "all songs are in one folder"
     noisy = Descriptors(tempo=100.0, brightness=3000.0, energy=150.0)
     tiny_library.descriptors.save(dict.fromkeys(ids, noisy))
-    assert colours_offered(take_snapshot(tiny_library))[0] == "energy", "all songs are of one kind"
+    assert colors_offered(take_snapshot(tiny_library))[0] == "energy", "all songs are of one kind"
     tiny_library.descriptors.save(dict.fromkeys(ids, Descriptors()))
-    offered = colours_offered(take_snapshot(tiny_library))
+    offered = colors_offered(take_snapshot(tiny_library))
     assert "sound" not in offered
     tiny_library.descriptors.save(dict.fromkeys(ids, noisy))
     with tiny_library.write() as connection:
         for song_id in ids[:6]:
             connection.exec_driver_sql("UPDATE files SET folder = '/music/other' WHERE song_id = ?", (song_id,))
-    offered = colours_offered(take_snapshot(tiny_library))
+    offered = colors_offered(take_snapshot(tiny_library))
     assert offered[0] == "folder"
     assert {"genre", "tag"} <= set(offered)
 
@@ -249,5 +249,5 @@ def test_region_is_not_called_calm_and_loud(tiny_library):
 def test_small_or_average_regions_have_no_name(clustered):
     clustered.__dict__["clusters"] = {"3": np.array([0] * 4 + [1] * 4 + [-1] * 4)}
     assert [region.name for region in regions_of(clustered)[0]] == ["", ""]
-    made = colouring(clustered, "cluster")
+    made = coloring(clustered, "cluster")
     assert [(entry.name, entry.n_songs) for entry in made.entries] == [("others", 8), ("unknown", 4)]

@@ -11,8 +11,8 @@ import pytest
 from benchmarks.large_library import write_library
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.search.query import find_similar
-from musicsim.explorer.snapshot import neighbours
-from musicsim.explorer.snapshot.neighbours import Neighbours, update_index
+from musicsim.explorer.snapshot import neighbors
+from musicsim.explorer.snapshot.neighbors import Neighbors, update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from musicsim.search import CompactIndex, ExactIndex, PartitionIndex, SpillForest, SpillTree
@@ -23,7 +23,7 @@ N = 1200
 
 @pytest.fixture(autouse=True)
 def _indexes_from_a_thousand(monkeypatch):
-    monkeypatch.setattr(neighbours, "INDEXED_FROM", 1000)
+    monkeypatch.setattr(neighbors, "INDEXED_FROM", 1000)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def _forget(library, song_ids):
 
 
 def test_small_library_uses_exact_index(library, monkeypatch):
-    monkeypatch.setattr(neighbours, "INDEXED_FROM", N + 1)
+    monkeypatch.setattr(neighbors, "INDEXED_FROM", N + 1)
     assert not update_index(_model_folder(library), take_snapshot(library).X)
     assert isinstance(_index(library), ExactIndex)
 
@@ -98,7 +98,7 @@ def test_pickled_index_maps_partition_files(library):
 
 
 def test_pickled_exact_index_contains_vectors(library, monkeypatch):
-    monkeypatch.setattr(neighbours, "INDEXED_FROM", N + 1)
+    monkeypatch.setattr(neighbors, "INDEXED_FROM", N + 1)
     now = take_snapshot(library)
     sent = pickle.dumps(now.index)
     shutil.rmtree(_model_folder(library))
@@ -196,7 +196,7 @@ def test_concurrent_build_is_skipped(vectors, tmp_path):
 def test_neighbors_returns_library_rows(vectors):
     here = np.flatnonzero(np.arange(N) % 3)
     X = vectors[here]
-    found = Neighbours(PartitionIndex(n_probes=10_000, random_state=0).fit(vectors), here)
+    found = Neighbors(PartitionIndex(n_probes=10_000, random_state=0).fit(vectors), here)
     truth = ExactIndex().fit(X)
     allowed = np.arange(len(X)) % 2 == 0
     for mask in (None, allowed):
@@ -236,7 +236,7 @@ CHOICES = {"partition": PartitionIndex, "forest": SpillForest, "tree": SpillTree
 @pytest.mark.long
 @pytest.mark.parametrize("choice", CHOICES)
 def test_setting_chooses_index_kind(library, monkeypatch, choice):
-    monkeypatch.setattr(neighbours, "INDEXED_FROM", N + 1)
+    monkeypatch.setattr(neighbors, "INDEXED_FROM", N + 1)
     expected = [hit.song.id for hit in find_similar(take_snapshot(library), 7, 5)]
     library.set_setting("index_kind", choice)
     snapshot = take_snapshot(library)
@@ -262,7 +262,7 @@ def test_changed_setting_rebuilds_index_in_background(library):
 
 
 def test_tiny_library_ignores_index_choice(vectors, tmp_path, monkeypatch):
-    assert not update_index(tmp_path, vectors[: neighbours.CHOSEN_FROM - 1], choice="forest")
+    assert not update_index(tmp_path, vectors[: neighbors.CHOSEN_FROM - 1], choice="forest")
     assert list(tmp_path.iterdir()) == []
 
 

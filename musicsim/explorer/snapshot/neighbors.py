@@ -84,12 +84,12 @@ def _calibrate(kind: str, index: Any, X: Float32Array) -> None:
         search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
 
 
-class Neighbours:
+class Neighbors:
     """Nearest-neighbor search among a library's songs.
 
     The index contains all rows of a model's file. `file_rows` (n_rows,), ascending, are the rows of the library's
     songs; all others are removed from the index. Pickling sends all vectors, unless `files` contains the arguments of
-    :class:`_MappedNeighbours`.
+    :class:`_MappedNeighbors`.
     """
 
     def __init__(
@@ -116,12 +116,12 @@ class Neighbours:
 
     def __reduce__(self) -> tuple[Any, ...]:
         file_rows = np.arange(self._n) if self._file_rows is None else self._file_rows
-        return (_MappedNeighbours, (file_rows, *self._files)) if self._files else (Neighbours, (self.index, file_rows))
+        return (_MappedNeighbors, (file_rows, *self._files)) if self._files else (Neighbors, (self.index, file_rows))
 
 
 @dataclass(frozen=True)
-class _MappedNeighbours:
-    """:class:`Neighbours` in a worker process, mapped on first use; raises FileNotFoundError if files are missing."""
+class _MappedNeighbors:
+    """:class:`Neighbors` in a worker process, mapped on first use; raises FileNotFoundError if files are missing."""
 
     file_rows: Int64Array
     folder: Path  # folder of the index
@@ -129,11 +129,11 @@ class _MappedNeighbours:
     shape: tuple[int, int]  # shape of the vectors
 
     @cached_property
-    def _mapped(self) -> Neighbours:
+    def _mapped(self) -> Neighbors:
         n, width = self.shape
         index = _load(self.folder, RowFile(self.vectors, width).read(n))
         index.n_jobs = 1  # there is one such process per core
-        return Neighbours(index, self.file_rows)
+        return Neighbors(index, self.file_rows)
 
     def query(self, Q: npt.ArrayLike, k: int = 10) -> tuple[Float32Array, Int64Array]:
         return self._mapped.query(Q, k)
@@ -141,7 +141,7 @@ class _MappedNeighbours:
 
 def load_index(
     folder: Path, vectors: Float32Array, file_rows: Int64Array, rows: Callable[[], Float32Array], kind: str
-) -> Neighbours:
+) -> Neighbors:
     """Load the index next to a model; compare all songs if there is no index or the kind is ``exact``.
 
     `vectors` (n_file_rows, n_dimensions) are all rows of the model's file. `file_rows` (n_rows,), ascending, are the
@@ -151,13 +151,13 @@ def load_index(
         try:
             filename = vectors.filename if isinstance(vectors, np.memmap) else None
             files = (folder / _FOLDER, Path(filename), vectors.shape) if filename is not None else ()
-            return Neighbours(_load(folder / _FOLDER, vectors), file_rows, files)
+            return Neighbors(_load(folder / _FOLDER, vectors), file_rows, files)
         except FileNotFoundError:
             _log.info("%s does not have an index yet, so every search compares all songs.", folder)
         except (ValueError, OSError) as error:
             _log.warning("The index in %s cannot be used, so every search compares all songs: %s", folder, error)
     X = rows()
-    return Neighbours(build_exact_index(folder, X), np.arange(len(X)))
+    return Neighbors(build_exact_index(folder, X), np.arange(len(X)))
 
 
 def build_exact_index(folder: Path, X: Float32Array) -> "search.ExactIndex":
