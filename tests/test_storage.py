@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from musicsim import LIBRARY_FILE
+from musicsim._npy import save_array
 from musicsim.api.http import http_interface
 from musicsim.errors import LibraryError, StorageError
 from musicsim.explorer import job_process, jobs
@@ -111,6 +112,21 @@ def test_full_database_gives_clear_error_and_keeps_data(store):
 
 
 # --- full ---
+
+
+def test_arrays_are_saved_whole_or_not_at_all(disk):
+    fill(disk, left_kb=8)
+    room = shutil.disk_usage(disk).free
+    header = 128
+    fitting, too_large = (np.zeros(room - header + more, np.uint8) for more in (0, 1))
+    np.save(disk / "kept.npy", too_large)
+    assert (disk / "kept.npy").stat().st_size == room, "numpy still ignores the last error; otherwise, use np.save"
+    (disk / "kept.npy").unlink()
+    with pytest.raises(OSError, match="No space left"):
+        save_array(disk / "kept.npy", too_large)
+    (disk / "kept.npy").unlink()
+    save_array(disk / "kept.npy", fitting)
+    np.testing.assert_array_equal(np.load(disk / "kept.npy"), fitting)
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from musicsim._arrays import BoolArray, Int64Array, Uint8Array, Uint32Array, Uint64Array
+from musicsim._npy import save_array
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._rows import read_only
 
@@ -94,7 +95,7 @@ class Tables:
 
     def save(self, folder: Path) -> None:
         for name in _SAVED:
-            np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
+            save_array(folder / f"{name}.npy", getattr(self, name))
 
     @classmethod
     def load(cls, folder: Path, n_bits: int) -> Self:

@@ -16,6 +16,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int8Array, Int32Array, Int64Array, IntegerArray
+from musicsim._npy import save_array
 from musicsim.search.code_kernels import BLOCK
 
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -88,7 +89,7 @@ class Leaves:
         n_inner, n_leaves, n_slots = self.sizes.tolist()
         used = {"nodes": n_inner, "leaves": n_leaves, "items": n_slots, "codes": n_slots * self.code_size}
         for part in self.PARTS:
-            np.save(folder / f"{part}.npy", getattr(self, part)[: used.get(part)], allow_pickle=False)
+            save_array(folder / f"{part}.npy", getattr(self, part)[: used.get(part)])
         meta = {name: getattr(self, name) for name in ("step", "copies", "seeds")}
         content = json.dumps({"format": _FORMAT, "sizes": self.sizes.tolist(), **meta})
         (folder / _META).write_text(content, encoding="utf-8")

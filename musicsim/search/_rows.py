@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim._npy import save_array
 from musicsim.search._folders import replace_folder, write_meta
 from musicsim.search.estimator import Estimator
 
@@ -132,7 +133,7 @@ class Index(Estimator):
         }
         with replace_folder(Path(folder)) as target:
             self._write(target)
-            np.save(target / "shown.npy", self._shown, allow_pickle=False)
+            save_array(target / "shown.npy", self._shown)
             write_meta(target, meta)
 
     def _meta(self) -> dict[str, Any]:

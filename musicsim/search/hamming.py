@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Int32Array, Int64Array, Uint8Array, Uint32Array, Uint64Array
 from musicsim._checks import check_choice
+from musicsim._npy import save_array
 from musicsim.hashing.packing import check_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import read_meta, report_damage
@@ -185,7 +186,7 @@ class HammingIndex(Index):
         return {"format": _FORMAT, "bits": self.n_bits_}
 
     def _write(self, folder: Path) -> None:
-        np.save(folder / "planes.npy", self._planes[:, : _round_up(self.n_samples_)], allow_pickle=False)
+        save_array(folder / "planes.npy", self._planes[:, : _round_up(self.n_samples_)])
         if self._tables is not None:
             self._tables.save(folder)
 

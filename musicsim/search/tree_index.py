@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, Uint8Array
 from musicsim._checks import check_whole
+from musicsim._npy import save_array
 from musicsim.search import _query_kernels as kernels
 from musicsim.search._leaves import SMALLEST, Leaves
 from musicsim.search._rows import Neighbors, check_n_jobs, check_rows, map_parts
@@ -92,7 +93,7 @@ class TreeIndex(VectorIndex):
     def _write(self, folder: Path) -> None:
         self.trees_.save(folder)
         for name, (attribute, _) in self._SAVED.items():
-            np.save(folder / f"{name}.npy", getattr(self, attribute), allow_pickle=False)
+            save_array(folder / f"{name}.npy", getattr(self, attribute))
 
     def _read(self, folder: Path) -> None:
         self.trees_ = self._LEAVES.load(folder)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from musicsim import _npy
 from musicsim.search import ExactIndex, PartitionIndex, SpillForest, SpillTree
 from musicsim.search.split_kernels import RULES
 from tests.search.answers import assert_answers, assert_each_finds_itself, rows_of, shapes, songs
@@ -376,7 +377,7 @@ def test_an_index_can_be_saved_where_it_was_loaded_from(index, tmp_path):
 def test_a_folder_that_cannot_be_written_stays_as_it_was(index, tmp_path, monkeypatch):
     X = songs(300)
     clone(index).fit(X).save(tmp_path / "index")
-    monkeypatch.setattr(np, "save", lambda *_, **__: (_ for _ in ()).throw(OSError("no space left")))
+    monkeypatch.setattr(_npy, "write_array", lambda *_: (_ for _ in ()).throw(OSError("no space left")))
     with pytest.raises(OSError, match="no space"):
         clone(index).fit(X[:100]).save(tmp_path / "index")
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
