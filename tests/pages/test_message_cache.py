@@ -6,7 +6,7 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from musicsim.ui.base.message_cache import STORED_RUNS, MessageCache
+from musicsim.ui.base.page_messages import STORED_RUNS, MessageCache
 
 
 def request(*names) -> BackMsg:
