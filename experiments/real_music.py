@@ -10,10 +10,10 @@ by mutual proximity over the nearest third; "all" is over all pieces, as in the 
 pieces, so the row with them is not an evaluation. Leads are paired. Intervals (95 %) are over the composers. There are
 few composers, so intervals are wide, and two of them can decide a score.
 
-- Peers, on every set: Sound, Sound joined with MusiCNN in equal shares, and other programs. Leads are over Sound.
-  "MusiCNN as AudioMuse-AI" is the mean of the layer before the tags, with plain cosine distances; "pooled channels" is
-  the ear of the joint space alone. Both are of one of six patches. Musly describes whole files and adjusts its own
-  distances. A program that is not installed is left out, by name.
+- Peers, on every set: Sound, two earlier forms of it, Sound joined with MusiCNN in equal shares, and other programs.
+  Leads are over Sound. "MusiCNN as AudioMuse-AI" is the mean of the layer before the tags, with plain cosine distances;
+  "pooled channels" is the ear of the joint space alone. Both are of one of six patches. Musly describes whole files and
+  adjusts its own distances. A program that is not installed is left out, by name.
 - Models, on the first set: ablations of Sound, and rivals. Leads are over "Codewords, all", the app's earlier model.
 - Nested choice, on the first set: the best model by the mean of P@1, P@5 and within is chosen on half of the
   composers. Its lead is measured on the other half, over many halves. This removes the bias of choosing the best of

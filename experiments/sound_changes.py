@@ -5,11 +5,17 @@ paired differences to Sound, with 95 % intervals over the composers, and all dis
 A change would be worth making if its lead excludes 0 on both sets. Every setting is in a row of its own, too.
 
 - gate: frames this many dB below the loud passages of their song (95 % quantile) are left out of the timbre.
-- unit length: vectors of timbre, of fluctuation, of each, or of both together are centered and scaled to length 1.
+- unit length: vectors of fluctuation, or of all parts together, are centered and scaled to equal length, as those of
+  timbre and of spectral shape are in Sound.
 - axes: a signed power of the coordinates, or their normal scores.
 - fluctuation: a power of the patterns.
+- whitening: the shrinkage of timbre's variation within songs.
+- spectral shape: its share of the mean squared distance, and the share of its variance that axes keep.
 - constants: those of the other sets, in place of the shipped ones, counting as so many songs.
+- earlier Sound: timbre vectors of any length and shrinkage .9, without spectral shape. It has a single setting.
 - hub share: the share of nearest songs whose distances give the moments of hub reduction (a third in the app).
+
+The settings of Sound are among those of whitening and of spectral shape, so the choice can confirm them.
 
 Sets, options and cache are those of experiments.real_music; name two or more folders. Only stored features are read.
 """
@@ -27,12 +33,13 @@ from experiments.support.music_sets import MusicSet, music_sets
 from experiments.support.parts import Rows
 from experiments.support.pieces import HUB_SHARE, Pieces, Scores, euclidean, scores, with_proximity
 from experiments.support.score_rows import paired_interval, score_row
-from experiments.support.timbre import join_parts, place_songs
+from experiments.support.timbre import join_parts, place_songs, scale_lengths
 from musicsim import gaussians
 from musicsim._arrays import Float64Array
 from musicsim.audio import SongFrames
 from musicsim.audio.features import N_MELS
-from musicsim.explorer.refresh.fitting import parts_of
+from musicsim.explorer.models.representations import TIMBRE_SHRINKAGE
+from musicsim.explorer.refresh.fitting import SongParts, parts_of
 from musicsim.gaussians.prior import whole_songs
 from musicsim.library.stores.song_gaussians import part_length
 
@@ -47,8 +54,8 @@ class Described:
 
     name: str
     pieces: Pieces
+    parts: list[SongParts]
     timbre: dict[int, list[gaussians.SongGaussians]]
-    fluctuation: list[Float64Array]
     patterns: Float64Array
 
 
@@ -66,14 +73,6 @@ def fit_gated(frames: SongFrames, gate: float) -> gaussians.SongGaussians:
     return gaussians.SongGaussians.concatenate([gaussians.fit_parts(part) for part in loud])
 
 
-def scale_to_unit(X: Float64Array) -> Float64Array:
-    """Center rows and scale them to equal length, so that the mean squared distance is 1."""
-    X = X - X.mean(axis=0)
-    X = X / np.linalg.norm(X, axis=1, keepdims=True)
-    scaled: Float64Array = X / np.sqrt(2 * X.var(axis=0).sum())
-    return scaled
-
-
 def take_power(X: Float64Array, power: float) -> Float64Array:
     """Return a signed power of the coordinates, with the deviation that each had."""
     Y = np.sign(X) * np.abs(X) ** power
@@ -89,18 +88,31 @@ def normal_scores(X: Float64Array) -> Float64Array:
     return result
 
 
-def _timbre(of: Described, gate: int = 0, prior: gaussians.Prior | None = None) -> Float64Array:
+def _timbre(
+    of: Described, gate: int = 0, prior: gaussians.Prior | None = None, shrinkage: float = TIMBRE_SHRINKAGE
+) -> Float64Array:
+    return scale_lengths(_any_timbre(of, gate, prior, shrinkage))
+
+
+def _any_timbre(of: Described, gate: int, prior: gaussians.Prior | None, shrinkage: float) -> Float64Array:
+    """Return timbre vectors of any length."""
     songs = of.timbre[gate]
-    embedding, within = gaussians.fit_embedding(songs, prior and prior.population)
-    return place_songs(embedding.transform(whole_songs(songs)), within, prior and prior.timbre)
+    embedding, within = gaussians.fit_embedding(songs, prior and prior.frames)
+    return place_songs(embedding.transform(whole_songs(songs)), within, prior and prior.timbre, shrinkage=shrinkage)
 
 
 def _fluctuation(of: Described, power: float = 1.0, prior: gaussians.Prior | None = None) -> Float64Array:
-    parts = [np.sign(part) * np.abs(part) ** power for part in of.fluctuation]
+    parts = [np.sign(part.fluctuation) * np.abs(part.fluctuation) ** power for part in of.parts]
     song_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     within = gaussians.pool_covariance(np.concatenate(parts), song_of)
     patterns = np.sign(of.patterns) * np.abs(of.patterns) ** power
     return place_songs(patterns, within, prior and prior.fluctuation)
+
+
+def _shape(of: Described, prior: gaussians.Prior | None = None, variance: float = 0.95) -> Float64Array:
+    shapes = gaussians.SongGaussians.concatenate([part.shape for part in of.parts])
+    embedding = gaussians.GaussianEmbedding(prior=prior and prior.spectra).fit(shapes)
+    return scale_lengths(place_songs(embedding.transform(shapes), None, prior and prior.shape, variance=variance))
 
 
 def _adjusted(X: Float64Array, share: float = HUB_SHARE) -> Float64Array:
@@ -109,47 +121,63 @@ def _adjusted(X: Float64Array, share: float = HUB_SHARE) -> Float64Array:
 
 def of_sound(of: Described, _others: Sequence[Described], share: float = HUB_SHARE) -> Float64Array:
     """Return the distances of Sound; `share` is that of the hub reduction."""
-    return _adjusted(join_parts(_timbre(of), _fluctuation(of)), share)
+    return _adjusted(join_parts(_timbre(of), _fluctuation(of), _shape(of)), share)
 
 
 def _gated(of: Described, _others: Sequence[Described], gate: int) -> Float64Array:
-    return _adjusted(join_parts(_timbre(of, gate), _fluctuation(of)))
+    return _adjusted(join_parts(_timbre(of, gate), _fluctuation(of), _shape(of)))
 
 
 def _unit(of: Described, _others: Sequence[Described], which: str) -> Float64Array:
-    timbre, fluctuation = _timbre(of), _fluctuation(of)
-    if which in ("timbre", "each"):
-        timbre = scale_to_unit(timbre)
-    if which in ("fluctuation", "each"):
-        fluctuation = scale_to_unit(fluctuation)
-    X = join_parts(timbre, fluctuation)
-    return _adjusted(scale_to_unit(X) if which == "both together" else X)
+    fluctuation = _fluctuation(of)
+    if which == "fluctuation":
+        fluctuation = scale_lengths(fluctuation)
+    X = join_parts(_timbre(of), fluctuation, _shape(of))
+    return _adjusted(scale_lengths(X - X.mean(axis=0)) if which == "all together" else X)
 
 
 def _axes(of: Described, _others: Sequence[Described], change: Callable[[Float64Array], Float64Array]) -> Float64Array:
-    return _adjusted(join_parts(change(_timbre(of)), change(_fluctuation(of))))
+    return _adjusted(join_parts(*(change(part(of)) for part in (_timbre, _fluctuation, _shape))))
 
 
 def _pattern_power(of: Described, _others: Sequence[Described], power: float) -> Float64Array:
-    return _adjusted(join_parts(_timbre(of), _fluctuation(of, power)))
+    return _adjusted(join_parts(_timbre(of), _fluctuation(of, power), _shape(of)))
+
+
+def _whitened(of: Described, _others: Sequence[Described], shrinkage: float) -> Float64Array:
+    return _adjusted(join_parts(_timbre(of, shrinkage=shrinkage), _fluctuation(of), _shape(of)))
+
+
+def _shape_share(of: Described, _others: Sequence[Described], share: float) -> Float64Array:
+    return _adjusted(join_parts(_timbre(of), _fluctuation(of), _shape(of), share=share))
+
+
+def _shape_axes(of: Described, _others: Sequence[Described], variance: float) -> Float64Array:
+    return _adjusted(join_parts(_timbre(of), _fluctuation(of), _shape(of, variance=variance)))
+
+
+def _earlier(of: Described, _others: Sequence[Described]) -> Float64Array:
+    return _adjusted(join_parts(_any_timbre(of, 0, None, 0.9), _fluctuation(of)))
 
 
 def _constants(of: Described, others: Sequence[Described], n_songs: float) -> Float64Array:
-    songs = [song for other in others for song in other.timbre[0]]
-    patterns = [song for other in others for song in other.fluctuation]
-    prior = learn_prior(songs, patterns, n_songs)
-    return _adjusted(join_parts(_timbre(of, prior=prior), _fluctuation(of, prior=prior)))
+    prior = learn_prior([song for other in others for song in other.parts], n_songs)
+    return _adjusted(join_parts(*(part(of, prior=prior) for part in (_timbre, _fluctuation, _shape))))
 
 
 CHANGES: dict[str, dict[str, Setting]] = {
     "gate": {f"{gate} dB": partial(_gated, gate=gate) for gate in GATES},
-    "unit length": {which: partial(_unit, which=which) for which in ("timbre", "fluctuation", "each", "both together")},
+    "unit length": {which: partial(_unit, which=which) for which in ("fluctuation", "all together")},
     "axes": {
         **{f"power {power}": partial(_axes, change=partial(take_power, power=power)) for power in (0.5, 0.7)},
         "normal scores": partial(_axes, change=normal_scores),
     },
     "fluctuation": {f"power {power}": partial(_pattern_power, power=power) for power in (0.5, 0.7)},
+    "whitening": {f"shrinkage {by}": partial(_whitened, shrinkage=by) for by in (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)},
+    "spectral shape": {f"share {share}": partial(_shape_share, share=share) for share in (0.0, 0.2, 0.35, 0.5)},
+    "axes of spectral shape": {f"{of}": partial(_shape_axes, variance=of) for of in (0.7, 0.8, 0.9, 0.95)},
     "constants": {f"{n} songs": partial(_constants, n_songs=float(n)) for n in (60, 300, 1_000_000)},
+    "earlier Sound": {"version 3 of the audio features": _earlier},
     "hub share": {f"{share}": partial(of_sound, share=share) for share in (0.1, 0.15, 0.2, 0.25, 0.5)},
 }
 
@@ -194,17 +222,16 @@ def describe(music: MusicSet, progress: Progress) -> Described:
     """Read the stored features of a set; the models of its library are not used."""
     library, pieces = music.library, music.pieces
     timbre: dict[int, list[gaussians.SongGaussians]] = {gate: [] for gate in (0, *GATES)}
-    fluctuation, patterns = [], []
+    parts, patterns = [], []
     for song in pieces.songs:
         frames = library.frame_files.frames(song.content_hash)
-        parts = parts_of(frames)
-        timbre[0].append(parts.timbre)
+        parts.append(parts_of(frames))
+        timbre[0].append(parts[-1].timbre)
         for gate in GATES:
             timbre[gate].append(fit_gated(frames, gate))
-        fluctuation.append(parts.fluctuation.astype(np.float64))
         patterns.append(frames.mean_fluctuation.astype(np.float64))
     progress(f"{music.name}: read {len(pieces)} pieces")
-    return Described(music.name, pieces, timbre, fluctuation, np.array(patterns))
+    return Described(music.name, pieces, parts, timbre, np.array(patterns))
 
 
 if __name__ == "__main__":

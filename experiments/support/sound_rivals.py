@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.extraction import Bliss
 from benchmarks.support.report import Progress, version
 from benchmarks.support.rival import RivalError, RivalProcess
 from experiments.support.blocks import block_features, joined_distances
@@ -19,7 +20,7 @@ from musicsim.extras import install_command
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
 
-__all__ = ["Bliss", "Musly", "bliss_distances", "musly_distances", "rival_distances"]
+__all__ = ["Musly", "bliss_distances", "musly_distances", "rival_distances"]
 
 _N_MFCC = 13
 _SAVED_EVERY = 25  # files
@@ -150,19 +151,6 @@ def _blocks_of(path: str) -> Float32Array | None:
         return block_features(load(path))
     except (AudioError, OSError):
         return None
-
-
-class Bliss:
-    """Rival that computes numbers of a file."""
-
-    def __init__(self) -> None:
-        import bliss_audio
-
-        self._song = bliss_audio.Song
-
-    def analyse(self, path: str) -> Float32Array:
-        """Return about twenty numbers from -1 to 1."""
-        return np.array(self._song(path).analysis, dtype=np.float32)
 
 
 class Musly:

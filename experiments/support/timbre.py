@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from unittest.mock import patch
 
 import numpy as np
@@ -12,8 +12,8 @@ from experiments.support.pieces import Pieces
 from musicsim import gaussians
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
 from musicsim.audio.features import N_MFCC
-from musicsim.explorer.models.encoders import FLUCTUATION, TIMBRE
-from musicsim.explorer.models.representations import FLUCTUATION_SHARE
+from musicsim.explorer.models.encoders import FLUCTUATION, SHAPE, TIMBRE
+from musicsim.explorer.models.representations import FLUCTUATION_SHARE, SHAPE_SHARE, TIMBRE_SHARE, TIMBRE_SHRINKAGE
 from musicsim.explorer.refresh.fitting import RepresentationSettings, fit_sound, song_parts
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.library import Library, Song
@@ -30,13 +30,10 @@ def constants_of(library: Library, songs: Sequence[Song]) -> Iterator[None]:
     The constants that ship with the program were learned from the very pieces that the experiment evaluates on.
     """
     if songs:
-        parts = song_parts(library, songs, lambda *_: None)
-        prior = learn_prior([song.timbre for song in parts], [song.fluctuation for song in parts], N_SONGS)
+        prior = learn_prior(song_parts(library, songs, lambda *_: None), N_SONGS)
     else:
         known = gaussians.load_prior()
-        prior = gaussians.Prior(
-            *(replace(of, n_songs=0.0) for of in (known.population, known.timbre, known.fluctuation))
-        )
+        prior = gaussians.Prior(*(replace(getattr(known, of.name), n_songs=0.0) for of in fields(known)))
     with patch.object(gaussians, "load_prior", return_value=prior):
         yield
 
@@ -75,41 +72,68 @@ def ablations(library: Library, pieces: Pieces) -> Iterator[tuple[str, Float64Ar
         return encoder.encode_frames(frames), within
 
     features, (of_timbre, of_fluctuation) = described(use_prior=False)
-
-    def sound(shrinkage: float) -> Float64Array:
-        return join_parts(
-            place_songs(features[:, TIMBRE], of_timbre, shrinkage=shrinkage),
-            place_songs(features[:, FLUCTUATION], of_fluctuation, shrinkage=shrinkage),
-        )
-
     known = gaussians.load_prior()
     knowing, (timbre, fluctuation) = described(use_prior=True)
     yield (
         "Sound, with the program's constants, which know these pieces",
         join_parts(
-            place_songs(knowing[:, TIMBRE], timbre, known.timbre),
+            scale_lengths(place_songs(knowing[:, TIMBRE], timbre, known.timbre, shrinkage=TIMBRE_SHRINKAGE)),
             place_songs(knowing[:, FLUCTUATION], fluctuation, known.fluctuation),
+            scale_lengths(place_songs(knowing[:, SHAPE], None, known.shape)),
         ),
     )
-    yield "Sound, no whitening within songs", sound(1.0)
-    yield "Sound, whitening shrunk by 0.8", sound(0.8)
-    yield "Sound, timbre alone", place_songs(features[:, TIMBRE], of_timbre)
-    yield "Sound, fluctuation alone", place_songs(features[:, FLUCTUATION], of_fluctuation)
+    timbre_axes = {
+        shrinkage: place_songs(features[:, TIMBRE], of_timbre, shrinkage=shrinkage)
+        for shrinkage in (TIMBRE_SHRINKAGE, 0.9, 1.0)
+    }
+    rhythm = place_songs(features[:, FLUCTUATION], of_fluctuation)
+    shape = place_songs(features[:, SHAPE])
+    unit, unit_shape = scale_lengths(timbre_axes[TIMBRE_SHRINKAGE]), scale_lengths(shape)
+    yield (
+        "Sound, no whitening within songs",
+        join_parts(
+            scale_lengths(timbre_axes[1.0]),
+            place_songs(features[:, FLUCTUATION], of_fluctuation, shrinkage=1.0),
+            unit_shape,
+        ),
+    )
+    yield "Sound, vectors of any length", join_parts(timbre_axes[TIMBRE_SHRINKAGE], rhythm, shape)
+    yield "Sound without spectral shape", join_parts(unit, rhythm)
+    yield "Sound of feature version 3", join_parts(timbre_axes[0.9], rhythm)
+    yield "Sound, timbre alone", unit
+    yield "Sound, fluctuation alone", rhythm
+    yield "Sound, spectral shape alone", unit_shape
     embedding, within = gaussians.fit_embedding([_cepstra(song.timbre) for song in parts])
     whole = gaussians.SongGaussians.concatenate([_cepstra(song.timbre.merge()) for song in parts])
-    yield "timbre alone, no slopes, no curvatures", place_songs(embedding.transform(whole), within)
+    cepstra = place_songs(embedding.transform(whole), within, shrinkage=TIMBRE_SHRINKAGE)
+    yield "timbre alone, no slopes, no curvatures", scale_lengths(cepstra)
 
 
-def join_parts(timbre: Float64Array, fluctuation: Float64Array) -> Float64Array:
-    """Return the vectors of Sound from those of its two parts."""
-    return np.hstack([np.sqrt(1 - FLUCTUATION_SHARE) * timbre, np.sqrt(FLUCTUATION_SHARE) * fluctuation])
+def join_parts(
+    timbre: Float64Array, fluctuation: Float64Array, shape: Float64Array | None = None, *, share: float = SHAPE_SHARE
+) -> Float64Array:
+    """Return the vectors of Sound from those of its parts; `share` is that of spectral shape, if it is given."""
+    parts = [np.sqrt(TIMBRE_SHARE) * timbre, np.sqrt(FLUCTUATION_SHARE) * fluctuation]
+    return np.hstack(parts if shape is None else [*parts, np.sqrt(share * (1 - SHAPE_SHARE) / (1 - share)) * shape])
+
+
+def scale_lengths(X: Float64Array) -> Float64Array:
+    """Scale rows to their root mean square length."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    scaled: Float64Array = X / lengths * np.sqrt(np.mean(lengths**2))
+    return scaled
 
 
 def place_songs(
-    X: FloatingArray, within: Float64Array, known: gaussians.Spread | None = None, *, shrinkage: float = 0.9
+    X: FloatingArray,
+    within: Float64Array | None = None,
+    known: gaussians.Spread | None = None,
+    *,
+    variance: float = 0.95,
+    shrinkage: float = 0.9,
 ) -> Float64Array:
     """Return the coordinates of songs on the axes of a part of Sound."""
-    mean, axes = gaussians.song_axes(X, within, known, shrinkage=shrinkage)
+    mean, axes = gaussians.song_axes(X, within, known, variance=variance, shrinkage=shrinkage)
     placed: Float64Array = (X - mean) @ axes.T
     return placed
 

@@ -44,6 +44,7 @@ from .names import HEARD as HEARD
 from .names import KEYS as KEYS
 from .names import MODES as MODES
 from .reader import container_tags as container_tags
+from .rendering import note_tags as note_tags
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE
 from .rhythm import TEMPOS as TEMPOS
 from .rhythm import rhythm as rhythm
@@ -51,3 +52,6 @@ from .song_frames import ASPECT_VERSION as ASPECT_VERSION
 from .song_frames import SongFrames as SongFrames
 from .song_frames import append_parts as append_parts
 from .song_frames import read_song_frames as read_song_frames
+from .spectral_shape import N_SHAPE as N_SHAPE
+from .spectral_shape import SHAPE_ROW as SHAPE_ROW
+from .spectral_shape import spectral_shape as spectral_shape

@@ -9,23 +9,14 @@ from collections.abc import Callable
 
 _HEAD = 4096  # bytes
 _ID3_HEADER, _ID3_V1 = 10, 128
-_MODULE = (
-    "is a tracker module ({}): notes and samples, not recorded sound. Render it to an audio file, or leave it out."
-)
 _PICTURE = "is a picture ({}), not sound. Leave it out."
 _FILM = "is a video without an audio track. Leave it out."
-_MIDI = "is a MIDI file: notes for instruments, not recorded sound. Render it to an audio file, or leave it out."
 _TAGS_ONLY = "contains tags but no sound: it is incomplete. Copy or download it again."
 _PAGE = "is a web page (HTML), not sound: probably a failed download. Download it again."
 _TEXT = "is a text file, not sound. Leave it out, or download it again if it should be music."
 _UNKNOWN = "cannot be read as sound: it is not an audio file, or it is damaged or cut off; copy it again."
 
 _MARKS = (
-    (re.compile(rb"MThd|RIFF....RMID", re.DOTALL), _MIDI),
-    (re.compile(rb"Extended Module: "), _MODULE.format("XM")),
-    (re.compile(rb"IMPM"), _MODULE.format("IT")),
-    (re.compile(rb".{44}SCRM", re.DOTALL), _MODULE.format("S3M")),
-    (re.compile(rb".{1080}(M[.!&]K[.!]|N\.T\.|FLT[48]|[1-9]CHN|[1-3][0-9]C[HN])", re.DOTALL), _MODULE.format("MOD")),
     (re.compile(rb"\xff\xd8\xff"), _PICTURE.format("JPEG")),
     (re.compile(rb"\x89PNG\r\n\x1a\n"), _PICTURE.format("PNG")),
     (re.compile(rb"GIF8[79]a"), _PICTURE.format("GIF")),

@@ -2,7 +2,7 @@
 
 Times are in seconds of decoded sound. Coefficients are rounded to float16, and later steps use the rounded values. The
 sound is decoded once. Levels are kept in a temporary file until the song's highest level is known (160 bytes per frame,
-50 MB per hour; on disk beyond 16 MB). If coefficients are written, the temporary file is in the same folder, because
+50 MB per hour; on disk beyond 4 MB). If coefficients are written, the temporary file is in the same folder, because
 the system's temporary folder may be in memory.
 """
 
@@ -16,6 +16,7 @@ from typing import IO
 import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, Float64Array, FloatingArray
+from musicsim._npy import write_array
 from musicsim.audio._mono import MonoSound, read_mono
 from musicsim.audio.features import HOP, N_MELS, N_MFCC, SAMPLE_RATE, BlockBuffer, LevelStream, cepstra
 from musicsim.audio.fluctuation import FluctuationStream
@@ -23,11 +24,12 @@ from musicsim.audio.harmony import HarmonyStream
 from musicsim.audio.networks import AudioNetwork
 from musicsim.audio.reader import AudioSource, open_source
 from musicsim.audio.rhythm import RhythmStream
+from musicsim.audio.spectral_shape import SHAPE_ROW, shape_rows
 
 TYPICAL_S = 30
-# a multiple of the blocks in which levels are computed
+# a multiple of the blocks in which levels and spectral shape are computed
 _BLOCK_FRAMES = 2048
-IN_MEMORY = 16 << 20
+IN_MEMORY = 4 << 20
 # Samples per batch. With smaller batches, decoding and computing spectra would evict each other's data from the
 # processor's cache, which costs 5% of the time.
 _BATCH = 1 << 20
@@ -99,6 +101,7 @@ class Sound:
     sound_hash: str
     mfcc: Float16Array | None  # (n_frames, 13), float16; None if written to a file
     fluctuation: Float16Array  # (n_patterns, 594), float16: see musicsim.audio.fluctuation()
+    spectral_shape: Float32Array  # (n_blocks, 351), float32: see musicsim.audio.spectral_shape()
     is_cut: bool  # whether the sound continues beyond the requested duration
     harmony: Float32Array | None = None  # (156,), float32: see musicsim.audio.harmony(); None without aspects
     rhythm: Float32Array | None = None  # (240,), float32: see musicsim.audio.rhythm(); None without aspects
@@ -126,8 +129,8 @@ def analyze_sound(
         Length to read from the start, as for :func:`musicsim.audio.decode`; None reads everything.
     name : str, optional; name of the source in messages; default is its path or its `name`
     frames_to : Path, optional
-        File for coefficients and fluctuation, as :func:`musicsim.audio.read_song_frames` reads it; then the
-        coefficients are not returned. An existing file is overwritten, and removed if writing fails.
+        File for coefficients, fluctuation and spectral shape, as :func:`musicsim.audio.read_song_frames` reads it; then
+        the coefficients are not returned. An existing file is overwritten, and removed if writing fails.
     aspects : bool; whether to compute harmony and rhythm, too
     networks : sequence of AudioNetwork
         Networks that describe the same samples; one that fails has no vector in the result.
@@ -189,7 +192,8 @@ def _describe(sound: "MonoSound[_Levels]", mfcc: Float16Array | None, file: IO[b
         start += len(block)
     fluctuation = levels.fluctuation.finish()
     if file is not None:
-        np.lib.format.write_array(file, fluctuation, version=(1, 0))
+        for array in (fluctuation, levels.spectral_shape):
+            write_array(file, array)
     return Sound(
         levels.n_samples / levels.sr,
         sound.expected_s,
@@ -202,6 +206,7 @@ def _describe(sound: "MonoSound[_Levels]", mfcc: Float16Array | None, file: IO[b
         digest.hexdigest(),
         mfcc,
         fluctuation,
+        levels.spectral_shape,
         sound.is_cut,
         None if levels.harmony is None else levels.harmony.finish(),
         None if levels.rhythm is None else levels.rhythm.finish(),
@@ -218,6 +223,7 @@ class _Levels:
         self.energy = 0.0
         self.outline = Outline()
         self.fluctuation = FluctuationStream(sr)
+        self.spectral_shape = np.empty((0, SHAPE_ROW), np.float32)
         self.harmony = HarmonyStream(sr) if aspects else None
         self.rhythm = RhythmStream(sr) if aspects else None
         self.networks = {network.key: network.open(sr) for network in networks}
@@ -253,15 +259,18 @@ class _Levels:
             self.n_frames += len(block)
 
     def coefficients(self) -> Iterator[Float16Array]:
-        """Yield the coefficients in order, in blocks; the rhythm is complete after the last block."""
+        """Yield the coefficients in order, in blocks; rhythm and spectral shape are complete after the last block."""
         self.spool.seek(0)
+        shapes = [self.spectral_shape]
         for start in range(0, self.n_frames, _BLOCK_FRAMES):
             levels = np.empty((min(_BLOCK_FRAMES, self.n_frames - start), N_MELS), np.float32)
             levels.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.spool.read(levels.nbytes), np.uint8)
             coefficients = cepstra(levels, self._stream.loudest).astype("<f2")
             if self.rhythm is not None:
                 self.rhythm.add(levels)
+            shapes.append(shape_rows(levels))
             yield coefficients
+        self.spectral_shape = np.concatenate(shapes)
 
 
 class _Seconds:

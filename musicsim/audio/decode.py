@@ -18,7 +18,7 @@ from musicsim.audio.reader import AudioSource, open_source
 
 
 def list_undecodable_extensions() -> list[str]:
-    """Return the :data:`AUDIO_EXTENSIONS` that FFmpeg cannot decode on this machine."""
+    """Return the :data:`AUDIO_EXTENSIONS` that FFmpeg should decode, but cannot decode on this machine."""
     return sorted(suffix for suffix, name in DECODERS.items() if name not in av.codecs_available)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import AudioTooShortError
 
-FEATURE_VERSION = 3
+FEATURE_VERSION = 4
 MIN_FEATURE_VERSION = 2
 """Oldest supported version of songs and models. Its features are a subset of the current version's features."""
 # Benefit of analyzing songs again for each version; shown after an update.
@@ -22,6 +22,7 @@ FEATURE_CHANGES = {
     2: "songs are recognized by their sound when files move or change their tags, and previews start at the most "
     "typical 30 seconds",
     3: "songs are also compared by their rhythm",
+    4: "songs are also compared by the shape of their spectrum",
 }
 SAMPLE_RATE = 22050
 FRAME = 512
@@ -66,6 +67,11 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Levels below -100 dB, or more than 80 dB below the song's loudest band, are raised to these limits. So silence gives
     constant rows, never NaN. In addition to the result, this needs 160 bytes per frame.
     """
+    return cepstra(*mel_levels(y, sr))
+
+
+def mel_levels(y: FloatingArray, sr: float) -> tuple[Float32Array, float]:
+    """Return the levels of all frames of samples, (1 + n_samples // 256, 40) in dB, and the highest level."""
     check_samples(y, sr)
     levels = np.empty((1 + len(y) // HOP, N_MELS), np.float32)
     stream, start = LevelStream(sr), 0
@@ -73,7 +79,7 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
         for block in blocks:
             levels[start : start + len(block)] = block
             start += len(block)
-    return cepstra(levels, stream.loudest)
+    return levels, stream.loudest
 
 
 def derivatives(mfcc: FloatingArray) -> Float32Array:
@@ -336,10 +342,10 @@ def _hz_to_mel(hz: float) -> float:
     return _LINEAR_MEL + float(np.log(hz / _LINEAR_HZ)) / _LOG_STEP
 
 
-@lru_cache(maxsize=1)
-def dct_basis() -> Float32Array:
-    """Return the first columns of the orthonormal DCT-II: (40, 13)."""
-    angles = np.outer(np.arange(N_MELS) + 0.5, np.arange(N_MFCC)) * (np.pi / N_MELS)
+@lru_cache(maxsize=2)
+def dct_basis(n_columns: int = N_MFCC) -> Float32Array:
+    """Return the first columns of the orthonormal DCT-II, (40, n_columns)."""
+    angles = np.outer(np.arange(N_MELS) + 0.5, np.arange(n_columns)) * (np.pi / N_MELS)
     basis = np.sqrt(2 / N_MELS) * np.cos(angles)
     basis[:, 0] = np.sqrt(1 / N_MELS)
     return basis.astype(np.float32)

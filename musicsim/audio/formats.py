@@ -1,4 +1,4 @@
-"""File name suffixes of the formats that can be decoded, and of those that browsers play."""
+"""File name suffixes of the formats that can be decoded or rendered, and of those that browsers play."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,9 @@ DECODERS = {
     **{".wma": "wmav2", ".mka": "aac", ".ac3": "ac3", ".eac3": "eac3", ".dts": "dca", ".mpc": "mpc8"},
     ".amr": "amrnb",
 }
-AUDIO_EXTENSIONS = frozenset(DECODERS)
+# suffixes of the formats that need an optional library: tracker modules, and MIDI
+NOTES_EXTENSIONS = {"MOD": (".mod",), "XM": (".xm",), "IT": (".it",), "S3M": (".s3m",), "MIDI": (".mid", ".midi")}
+AUDIO_EXTENSIONS = frozenset(DECODERS).union(*NOTES_EXTENSIONS.values())
 BROWSER_EXTENSIONS = frozenset({".mp3", ".ogg", ".oga", ".opus", ".flac", ".wav", ".m4a", ".aac", ".webm"})
 
 _MEDIA_TYPES = {

@@ -4,7 +4,8 @@ A block is a float32 array of shape (n_channels, n_samples), full scale 1.0; the
 channels may change between blocks. FFmpeg (PyAV) reads the first audio stream; cover pictures are video streams.
 soundfile reads files that FFmpeg cannot read, for example free-format MP3. RIFX is also read by soundfile, because
 FFmpeg swaps the bytes of each sample. Each link of a chained Ogg file is read separately, because FFmpeg stops when a
-link changes the sampling rate. Memory holds only one block of a file and the decoder's own data.
+link changes the sampling rate. Tracker modules and MIDI files are rendered. Memory holds only one block of a file and
+the decoder's own data.
 """
 
 import contextlib
@@ -25,6 +26,7 @@ from av.stream import Disposition
 from musicsim._arrays import Float32Array
 from musicsim.addresses import RemotePath
 from musicsim.audio._no_sound import explain_no_sound
+from musicsim.audio.rendering import NOTES_HEAD, explain_notes, recognize_notes, render_notes
 from musicsim.errors import AudioDecodeError
 
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
@@ -131,6 +133,11 @@ class SoundReader:
 
     def blocks(self) -> Generator[Block, None, None]:
         """Yield the sound as pairs of a sampling rate in Hz and a block."""
+        if (kind := self._kind_of_notes()) is not None:
+            if not explain_notes(kind, self._size()):
+                self.has_audio = True
+                yield from render_notes(self._bytes_at(0, self._size()), kind)
+            return
         has_block = False
         for start, stop in [] if self._bytes_at(0, 4) == b"RIFX" else self._parts():
             try:
@@ -145,7 +152,11 @@ class SoundReader:
 
     def explain_no_sound(self) -> str:
         """Explain why a source has no sound, as a predicate that follows its name."""
-        return explain_no_sound(self._bytes_at, has_film=self.has_film)
+        kind = self._kind_of_notes()
+        return explain_notes(kind, self._size()) if kind else explain_no_sound(self._bytes_at, has_film=self.has_film)
+
+    def _kind_of_notes(self) -> str | None:
+        return recognize_notes(self._bytes_at(0, NOTES_HEAD))
 
     def _parts(self) -> list[tuple[int, int]]:
         """Return the byte ranges to read one by one: the links of a chained Ogg file, otherwise the whole file."""

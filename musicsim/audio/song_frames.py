@@ -1,4 +1,4 @@
-"""Stored audio features of a song: coefficients and fluctuation. This module does not import any decoder."""
+"""Stored audio features of a song: coefficients, fluctuation and spectral shape. This module imports no decoder."""
 
 import math
 import os
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float16Array, Float32Array, FloatingArray, Int64Array
+from musicsim._npy import write_array
 from musicsim.audio.features import HOP, N_MFCC, SAMPLE_RATE, derivative_blocks, derivatives_at
 from musicsim.audio.fluctuation import PATTERN_S
+from musicsim.audio.spectral_shape import SHAPE_FRAMES, SHAPE_ROW
 
 ASPECT_VERSION = 1
 """Version of the harmony and rhythm features, which some songs lack; timbre features use `FEATURE_VERSION`."""
@@ -19,11 +21,13 @@ ASPECT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SongFrames:
-    """Coefficients and fluctuation of a song or part of a song."""
+    """Coefficients, fluctuation and spectral shape of a song or part of a song."""
 
     mfcc: FloatingArray  # (n_frames, 13)
     # (n_patterns, 594), see musicsim.audio.fluctuation(); None in feature version 2
     fluctuation: Float16Array | None
+    # (n_blocks, 351), see musicsim.audio.spectral_shape(); None before feature version 4
+    spectral_shape: Float32Array | None = None
     # (n_parts, n): values for each part of the song, computed when the frames were stored
     parts: FloatingArray | None = None
     network_vectors: Mapping[str, Float32Array] = field(default_factory=dict)  # of a whole sound, keyed by network
@@ -52,23 +56,32 @@ class SongFrames:
         return derivatives_at(self.mfcc, rows)
 
     def part(self, start: int, stop: int) -> "SongFrames":
-        """Return the frames from `start` to `stop`, and the patterns (at least one) whose middle is in that range."""
-        patterns = self.fluctuation
+        """Return the frames from `start` to `stop`; of patterns and blocks, return those whose middle is in that range.
+
+        There is at least one pattern and one block.
+        """
+        patterns, blocks = self.fluctuation, self.spectral_shape
         if patterns is not None:
             # a pattern covers two steps, so its middle is the start of the next pattern
             step = PATTERN_S * SAMPLE_RATE / HOP
-            first, end = (math.ceil(frame / step) - 1 for frame in (start, stop))
-            first = min(max(first, 0), len(patterns) - 1)
-            patterns = patterns[first : max(end, first + 1)]
-        return SongFrames(self.mfcc[start:stop], patterns)
+            patterns = patterns[_slice_of(len(patterns), *(math.ceil(frame / step) - 1 for frame in (start, stop)))]
+        if blocks is not None:
+            blocks = blocks[_slice_of(len(blocks), *(math.ceil(frame / SHAPE_FRAMES - 0.5) for frame in (start, stop)))]
+        return SongFrames(self.mfcc[start:stop], patterns, blocks)
+
+
+def _slice_of(n: int, first: int, end: int) -> slice:
+    """Return a slice of at least one of n items, moved into the range if necessary."""
+    first = min(max(first, 0), n - 1)
+    return slice(first, max(end, first + 1))
 
 
 def read_song_frames(path: Path) -> SongFrames:
     """Read a file of features; the coefficients are a read-only memory map.
 
-    The file contains arrays in NumPy's format, one after another: coefficients, fluctuation (except in feature version
-    2), and the values per part (if :func:`append_parts` was called). Raises FileNotFoundError if the file does not
-    exist, and ValueError or another NumPy error if it is damaged.
+    The file contains arrays in NumPy's format, one after another: coefficients, fluctuation (since feature version 3),
+    spectral shape (since version 4), and the values per part (if :func:`append_parts` was called). Raises
+    FileNotFoundError if the file does not exist, and ValueError or another NumPy error if it is damaged.
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:
@@ -77,13 +90,15 @@ def read_song_frames(path: Path) -> SongFrames:
         size = os.fstat(file.fileno()).st_size
         file.seek(mfcc.offset + mfcc.nbytes)
         rest: list[Any] = []
-        while len(rest) < 2 and file.tell() < size:
+        while len(rest) < 3 and file.tell() < size:
             rest.append(np.lib.format.read_array(file, allow_pickle=False))
-    fluctuation, parts = (*rest, None, None)[:2]
-    return SongFrames(mfcc, fluctuation, parts)
+    if len(rest) > 1 and rest[1].shape[1:] != (SHAPE_ROW,):  # the values per part in version 3
+        rest.insert(1, None)
+    fluctuation, shape, parts = (*rest, None, None, None)[:3]
+    return SongFrames(mfcc, fluctuation, shape, parts)
 
 
 def append_parts(path: Path, parts: FloatingArray) -> None:
-    """Append :attr:`SongFrames.parts` to a file that has coefficients and fluctuation."""
+    """Append :attr:`SongFrames.parts` to a file of features that has no such values yet."""
     with path.open("ab") as file:
-        np.lib.format.write_array(file, parts, version=(1, 0), allow_pickle=False)
+        write_array(file, parts)

@@ -12,9 +12,11 @@ class Spread:
     """Variation of vectors between songs, and between the parts of a song, along some axes."""
 
     n_songs: float  # weight of this spread when it is combined with other songs
+    mean: Float64Array  # (d,): mean of the songs
     axes: Float64Array  # (p, d): orthonormal rows
     between: Float64Array  # (p,): variances between songs along the axes
-    within: Float64Array  # (p, p): covariance of parts about the means of their songs, along the axes
+    # (p, p): covariance of parts about the means of their songs, along the axes; None if songs have no parts
+    within: Float64Array | None = None
 
 
 def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
@@ -73,7 +75,7 @@ def song_axes(
 
     Returns
     -------
-    mean : float64 ndarray of shape (d,)
+    mean : float64 ndarray of shape (d,); the mean of these songs, combined with that of the prior
     axes : float64 ndarray of shape (p, d)
         Rows, not orthogonal, scaled so that the mean squared distance between two songs is 1.
 
@@ -89,11 +91,12 @@ def song_axes(
     weight = 0.0
     if prior is not None:
         weight = prior.n_songs / (prior.n_songs + len(centered))
+        mean = (1 - weight) * mean + weight * prior.mean
         total = (1 - weight) * total + weight * (prior.axes.T * prior.between) @ prior.axes
     _, axes = principal_axes(total, variance)
     n_axes = len(axes)
     parts = [] if within is None else [(1 - weight, axes @ within @ axes.T)]
-    if prior is not None:
+    if prior is not None and prior.within is not None:
         overlaps = axes @ prior.axes.T
         parts.append((weight if parts else 1.0, overlaps @ prior.within @ overlaps.T))
     W: Float64Array = sum((share * part for share, part in parts), np.zeros((n_axes, n_axes)))

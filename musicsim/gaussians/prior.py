@@ -13,16 +13,20 @@ from musicsim.gaussians.axes import Spread, pool_covariance
 from musicsim.gaussians.embedding import GaussianEmbedding, Population
 from musicsim.gaussians.songs import SongGaussians
 
-SPREADS = ("timbre", "fluctuation")  # fields of Prior
+# fields of Prior
+POPULATIONS = ("frames", "spectra")
+SPREADS = ("timbre", "fluctuation", "shape")
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Population of the frames of many songs, and the variation of the songs' timbre vectors and fluctuation."""
+    """Populations of the frames and spectra of many songs, and the variation of the songs in each part of Sound."""
 
-    population: Population
+    frames: Population
+    spectra: Population
     timbre: Spread
     fluctuation: Spread
+    shape: Spread
 
 
 def fit_embedding(
@@ -47,8 +51,18 @@ def read_prior(source: IO[bytes]) -> Prior:
     with np.load(source) as file:
         arrays = {name: file[name].astype(np.float64) for name in file.files}
     weight = float(arrays["n_songs"])
-    spreads = [Spread(weight, *(arrays[f"{name}_{key}"] for key in ("axes", "between", "within"))) for name in SPREADS]
-    return Prior(Population(weight, arrays["mean"], arrays["covariance"]), *spreads)
+    frames, spectra = (Population(weight, arrays[f"{name}_mean"], arrays[f"{name}_covariance"]) for name in POPULATIONS)
+    timbre, fluctuation, shape = (
+        Spread(
+            weight,
+            arrays[f"{name}_mean"],
+            arrays[f"{name}_axes"],
+            arrays[f"{name}_between"],
+            arrays.get(f"{name}_within"),
+        )
+        for name in SPREADS
+    )
+    return Prior(frames, spectra, timbre, fluctuation, shape)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 Besides the database ``library.sqlite``, the folder contains:
 
-- ``frames/ab/<hash>.npy``: MFCCs and fluctuation of a song, float16, so that models can be refitted without decoding
+- ``frames/ab/<hash>.npy``: MFCCs, fluctuation and spectral shape of a song, to refit models without decoding
 - ``models/<id>/``: a similarity model with the histograms and vectors of every song
 - ``jobs/<id>.log`` and ``logs/musicsim.log``: output of background jobs, and the program's log
 - ``exports/`` and ``backups/``: files made on the Library page, and daily small copies

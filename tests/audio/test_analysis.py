@@ -9,7 +9,7 @@ import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.audio import AudioDecodeError, analyse_sound, decode, fluctuation, harmony, mfcc, rhythm
+from musicsim.audio import AudioDecodeError, analyze_sound, decode, fluctuation, harmony, mfcc, rhythm, spectral_shape
 from musicsim.audio.analysis import Outline
 from musicsim.audio.features import LevelStream
 from tests.shared import RECORDINGS, needs_recordings
@@ -48,6 +48,7 @@ def assert_same_as_plain(source, sound):
     # 1e-6: squares are summed in float32 over 8,192 samples at a time
     assert sound.rms == pytest.approx(np.sqrt(np.mean(decoded.samples.astype(np.float64) ** 2)), rel=1e-6)
     np.testing.assert_array_equal(sound.fluctuation, fluctuation(decoded.samples))
+    np.testing.assert_array_equal(sound.spectral_shape, spectral_shape(decoded.samples))
     assert sound.sound_hash == hashlib.blake2b(expected.tobytes(), digest_size=16).hexdigest()
 
 

@@ -200,11 +200,11 @@ def test_constants_use_other_songs_and_are_restored(tiny_library):
     shipped = gaussians.load_prior()
     with constants_of(tiny_library, ()):
         nothing = gaussians.load_prior()
-        assert [of.n_songs for of in (nothing.population, nothing.timbre, nothing.fluctuation)] == [0.0] * 3
+        assert {of.n_songs for of in vars(nothing).values()} == {0.0}
     songs = tiny_library.songs()
     with constants_of(tiny_library, songs):
-        assert gaussians.load_prior().population.n_songs == shipped.population.n_songs
-        assert not np.allclose(gaussians.load_prior().population.mean, shipped.population.mean)
+        assert gaussians.load_prior().frames.n_songs == shipped.frames.n_songs
+        assert not np.allclose(gaussians.load_prior().frames.mean, shipped.frames.mean)
     assert gaussians.load_prior() is shipped
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from musicsim.audio import FLUCTUATION_SIZE, HOP, SAMPLE_RATE
 from musicsim.codebook import Codebook
 from musicsim.errors import ModelError, NotFoundError
-from musicsim.explorer.models.encoders import CodewordEncoder
+from musicsim.explorer.models.encoders import SOUND_SIZES, CodewordEncoder
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.search.query import find_similar, read_example, similarity_of
 from musicsim.explorer.search.why import Side, codeword_shares, describe_codewords, explain_pair
@@ -289,7 +289,7 @@ def test_every_pair_of_kinds_is_in_one_group():
 @settings(max_examples=20)
 def test_group_shares_sum_to_distance_and_similarity(seed):
     rng = np.random.default_rng(seed)
-    n_features = [820, 820 + FLUCTUATION_SIZE][seed % 2]  # of an older version, and of this one
+    n_features = SOUND_SIZES[seed % 2]  # of an older version, and of this one
     a, b, *sample = rng.standard_normal((12, n_features))
     L = 0.03 * rng.standard_normal((9, n_features))
     distance, similarity = group_shares(a, b, sample, L)
@@ -300,13 +300,14 @@ def test_group_shares_sum_to_distance_and_similarity(seed):
     assert similarity_of_parts(parts) == pytest.approx(1 - d**2 / 2)
 
 
-@pytest.mark.parametrize("n_features", [820, 820 + FLUCTUATION_SIZE])
+@pytest.mark.parametrize("n_features", SOUND_SIZES)
 def test_changed_feature_appears_in_its_group(rng, n_features):
     sample = rng.standard_normal((50, n_features))
     a = sample[0]
     where = {"how much the loudness varies": 0, "tone color": 40 + 38, "fast changes of tone color": 819 - 2}
-    if n_features > 820:
-        where["rhythm and fluctuation"] = 820
+    where |= {"rhythm and fluctuation": 820}
+    if n_features > 820 + FLUCTUATION_SIZE:
+        where["spectral shape"] = 820 + FLUCTUATION_SIZE
     for words, number in where.items():
         b = a.copy()
         b[number] += 3.0

@@ -9,7 +9,8 @@ from sklearn.decomposition import PCA
 
 from experiments.sound_prior import learn_prior, save_prior
 from musicsim import gaussians
-from musicsim.audio import FLUCTUATION_SIZE
+from musicsim.audio import FLUCTUATION_SIZE, N_SHAPE
+from musicsim.explorer.refresh.fitting import SongParts
 from musicsim.gaussians import GaussianEmbedding, Population, SongGaussians, Spread
 
 
@@ -178,7 +179,7 @@ def test_axes_equalize_within_song_variance():
 def test_few_songs_use_axes_of_prior():
     rng = np.random.default_rng(0)
     axes = np.linalg.qr(rng.normal(size=(5, 5)))[0][:2]
-    prior = Spread(100.0, axes, np.array([2.0, 1.0]), np.diag([4.0, 1.0]))
+    prior = Spread(100.0, np.zeros(5), axes, np.array([2.0, 1.0]), np.diag([4.0, 1.0]))
     _, found = gaussians.song_axes(rng.normal(size=(1, 5)), prior=prior, variance=1.0, shrinkage=0.0)
     # along the first axis, the variance within songs is twice as large
     along = found @ axes.T @ prior.within @ axes @ found.T
@@ -189,38 +190,67 @@ def test_few_songs_use_axes_of_prior():
     assert np.abs(of_many[0] / np.linalg.norm(of_many[0]))[0] > 0.999
 
 
+def test_mean_is_combined_with_that_of_prior():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    prior = Spread(60.0, np.array([3.0, 0.0, 6.0]), np.eye(3), np.ones(3))
+    mean, _ = gaussians.song_axes(X, prior=prior)
+    np.testing.assert_allclose(mean, (30 * X.mean(axis=0) + 60 * prior.mean) / 90)
+
+
+def test_prior_without_parts_does_not_whiten():
+    X = np.random.default_rng(0).normal(size=(30, 3)) * [3, 2, 1]
+    prior = Spread(60.0, np.zeros(3), np.eye(3), np.array([9.0, 4.0, 1.0]))
+    _, axes = gaussians.song_axes(X, prior=prior, variance=1.0, shrinkage=0.1)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3) * (axes @ axes.T)[0, 0], atol=1e-12)
+
+
 # --- files in the package ------------------------------------------------------------------
 
 
 def test_shipped_prior_matches_frame_dimensions():
     prior = gaussians.load_prior()
-    assert prior.population.covariance.shape == (39, 39)
-    assert np.linalg.eigvalsh(prior.population.covariance).min() > 0
-    for spread, width in ((prior.timbre, gaussians.embedding_size(39)), (prior.fluctuation, FLUCTUATION_SIZE)):
-        assert spread.axes.shape[1] == width
+    for population, width in ((prior.frames, 39), (prior.spectra, N_SHAPE)):
+        assert population.covariance.shape == (width, width)
+        assert np.linalg.eigvalsh(population.covariance).min() > 0
+    for spread, width in (
+        (prior.timbre, gaussians.embedding_size(39)),
+        (prior.fluctuation, FLUCTUATION_SIZE),
+        (prior.shape, gaussians.embedding_size(N_SHAPE)),
+    ):
+        assert spread.axes.shape[1] == len(spread.mean) == width
         # half precision
         np.testing.assert_allclose(spread.axes @ spread.axes.T, np.eye(len(spread.axes)), atol=0.01)
         assert (np.diff(spread.between) <= 0).all()
-        assert np.linalg.eigvalsh(spread.within).min() > 0
+        assert spread.within is None or np.linalg.eigvalsh(spread.within).min() > 0
+    assert [spread.within is None for spread in (prior.timbre, prior.fluctuation, prior.shape)] == [False, False, True]
 
 
 def test_learned_prior_reproduces_its_songs():
     songs = [gaussians.fit_parts(frames, 20) for frames in _songs()]
+    shapes = [gaussians.fit_parts(frames) for frames in _songs(d=3, seed=1)]
     rng = np.random.default_rng(0)
     patterns = [rng.normal(size=(1, 7)) + 0.1 * rng.normal(size=(len(song), 7)) for song in songs]
-    prior = learn_prior(songs, patterns, 1e9, variance=1.0)
+    prior = learn_prior([SongParts(*of) for of in zip(songs, patterns, shapes, strict=True)], 1e9, variance=1.0)
     file = BytesIO()
     save_prior(prior, file)
     stored = gaussians.read_prior(BytesIO(file.getvalue()))
+    song_of = np.repeat(np.arange(len(songs)), [len(song) for song in songs])
+
+    def assert_same_space(X, within, spread):
+        mean, of_songs = gaussians.song_axes(X, within)
+        found, of_one = gaussians.song_axes(X[:1], None, spread)
+        np.testing.assert_allclose(found, mean, atol=1e-3)
+        np.testing.assert_allclose(_distances(X @ of_one.T), _distances(X @ of_songs.T), rtol=0.05, atol=0.02)
+
     embedding, within = gaussians.fit_embedding(songs)
     X = embedding.transform(_fit(_songs()))
-    _, of_songs = gaussians.song_axes(X, within)
-    few, _ = gaussians.fit_embedding(songs[:1], stored.population)
+    few, _ = gaussians.fit_embedding(songs[:1], stored.frames)
     np.testing.assert_allclose(few.transform(_fit(_songs())), X, atol=1e-3)
-    _, of_one = gaussians.song_axes(X[:1], None, stored.timbre)
-    np.testing.assert_allclose(_distances(X @ of_one.T), _distances(X @ of_songs.T), rtol=0.05, atol=0.02)
+    assert_same_space(X, within, stored.timbre)
     F = np.array([some.mean(axis=0) for some in patterns])
-    song_of = np.repeat(np.arange(len(songs)), [len(song) for song in songs])
-    _, of_songs = gaussians.song_axes(F, gaussians.pool_covariance(np.concatenate(patterns), song_of))
-    _, of_one = gaussians.song_axes(F[:1], None, stored.fluctuation)
-    np.testing.assert_allclose(_distances(F @ of_one.T), _distances(F @ of_songs.T), rtol=0.05, atol=0.02)
+    assert_same_space(F, gaussians.pool_covariance(np.concatenate(patterns), song_of), stored.fluctuation)
+    whole = SongGaussians.concatenate(shapes)
+    S = GaussianEmbedding().fit_transform(whole)
+    few = GaussianEmbedding(prior=stored.spectra).fit(whole[:1])
+    np.testing.assert_allclose(few.transform(whole), S, atol=1e-3)
+    assert_same_space(S, None, stored.shape)

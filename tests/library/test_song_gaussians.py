@@ -1,13 +1,15 @@
-"""Tests of Gaussians of parts: stored after the frames, equal to those computed from them, and optional."""
+"""Tests of Gaussians: of parts, stored after the frames and optional, and of the spectral shape of songs."""
 
 import numpy as np
 import pytest
+import scipy.fft
 
 from musicsim import gaussians
 from musicsim.audio import SongFrames, append_parts, read_song_frames
+from musicsim.audio.spectral_shape import shape_rows
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.library.stores.song_gaussians import keep_gaussians, part_gaussians, part_length
+from musicsim.library.stores.song_gaussians import keep_gaussians, part_gaussians, part_length, shape_gaussian
 
 _20_S = 1722.65625  # frames
 
@@ -21,8 +23,9 @@ def drawn(n_frames, seed=0):
 def written(path, frames):
     """Write a file without numbers of parts, as older versions did."""
     with path.open("wb") as file:
-        np.lib.format.write_array(file, frames.mfcc, version=(1, 0))
-        np.lib.format.write_array(file, frames.fluctuation, version=(1, 0))
+        for array in (frames.mfcc, frames.fluctuation, frames.spectral_shape):
+            if array is not None:
+                np.lib.format.write_array(file, array, version=(1, 0))
     return path
 
 
@@ -56,7 +59,7 @@ def test_stored_gaussians_are_read_instead_of_frames(tmp_path):
     path = written(tmp_path / "frames.npy", drawn(5_000))
     keep_gaussians(path)
     kept = read_song_frames(path)
-    other = SongFrames(np.zeros_like(kept.mfcc), kept.fluctuation, kept.parts)
+    other = SongFrames(np.zeros_like(kept.mfcc), kept.fluctuation, parts=kept.parts)
     assert_same(part_gaussians(other), part_gaussians(kept))
 
 
@@ -74,6 +77,17 @@ def test_gaussians_of_other_version_are_ignored(tmp_path, parts):
     path = written(tmp_path / "frames.npy", frames)
     append_parts(path, parts)
     assert_same(part_gaussians(read_song_frames(path)), part_gaussians(frames))
+
+
+def test_shape_of_song_equals_that_of_all_its_spectra(rng):
+    levels = np.cumsum(rng.normal(size=(3_000, 40)), axis=0).astype(np.float32)
+    whole = shape_gaussian(SongFrames(np.zeros((3_000, 13), np.float16), None, shape_rows(levels)))
+    spectra = 10 * np.log10((10 ** (levels.astype(float) / 10)).reshape(-1, 2, 40).mean(axis=1))
+    coefficients = scipy.fft.dct(spectra, norm="ortho", axis=1)[:, :25]
+    assert whole.n_frames.tolist() == [1_500]
+    # blocks are merged from float32 means and covariances; covariances reach 1e4
+    np.testing.assert_allclose(whole.means[0], coefficients.mean(axis=0), atol=1e-3)
+    np.testing.assert_allclose(whole.covariances[0], np.cov(coefficients.T), rtol=1e-4, atol=0.05)
 
 
 def test_parts_last_twenty_seconds_with_two_to_eight_parts():

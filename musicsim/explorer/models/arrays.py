@@ -25,6 +25,7 @@ _MAX_LENGTH = 1 << 14
 _MAX_TEXT = 1 << 24  # maximum size of a string array in bytes
 _MAX_DEPTH = 8  # maximum nesting of models that contain models
 _SPACE = {"mean": StoredArray(("m",)), "components": StoredArray(("a", "m"))}
+_LENGTHS = {"lengths": StoredArray(("groups",), least=0.0)}
 _METRIC = {"metric": StoredArray(("d", "a"))}
 _LOCAL = {
     "local_anchors": StoredArray(("regions", "d")),
@@ -95,18 +96,23 @@ class _Level:
                 "that adds it, or choose another model."
             )
         self._require(kind.encoder.stored)
+        if self.has(kind.encoder.added):
+            self._require(kind.encoder.added)
         n_features = kind.encoder.n_stored_features(about, self)
         n_mapped = n_features if kind.n_mapped is None else kind.n_mapped
         self.lengths |= {"f": n_features, "1 + f": 1 + n_features, "m": n_mapped}
         if kind.weights is not None:
             self._require({"weights": StoredArray(kind.weights.shape)})
         self._require(_SPACE)
-        if self._has(_METRIC):
+        if kind.unit_groups and self.has(_LENGTHS):
+            self.lengths["groups"] = len(kind.unit_groups)
+            self._require(_LENGTHS)
+        if self.has(_METRIC):
             self._require(_METRIC)
         self.lengths.setdefault("d", self.lengths["a"])
         if not self.lengths["d"] <= self.lengths["a"] <= self.lengths["m"]:
             raise ValueError("it has more dimensions than features")
-        if self._has(_LOCAL):
+        if self.has(_LOCAL):
             self._require(_LOCAL)
         return self.required
 
@@ -122,7 +128,8 @@ class _Level:
         self.required |= level.check(about)
         return level.lengths["d"]
 
-    def _has(self, arrays: Mapping[str, StoredArray]) -> bool:
+    def has(self, arrays: Mapping[str, StoredArray]) -> bool:
+        """Return whether the file has any of these arrays."""
         return any(self._prefix + name in self._headers for name in arrays)
 
     def _require(self, arrays: Mapping[str, StoredArray]) -> None:

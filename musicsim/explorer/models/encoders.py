@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from musicsim import codebook, gaussians, kernels, mixtures
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
-from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, RHYTHM_SIZE, SongFrames
+from musicsim.audio import FLUCTUATION_SIZE, HARMONY_SIZE, N_SHAPE, RHYTHM_SIZE, SongFrames
 from musicsim.audio.features import N_MFCC
 from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.schema import AboutModel
 from musicsim.library import Library, Song
-from musicsim.library.stores.song_gaussians import part_gaussians
+from musicsim.library.stores.song_gaussians import part_gaussians, shape_gaussian
 from musicsim.progress import Progress
 
 Floats: TypeAlias = Float32Array
@@ -42,8 +42,12 @@ _MIN_FRAMES_PER_SONG = 50  # minimum frames per song; with more than 4,000 songs
 _SONGS_FOR_MIXTURES = 1_000
 _MAX_TAGS = 300
 MIN_SONGS_A_LABEL = 2  # minimum number of songs that share a tag or a word
-TIMBRE, FLUCTUATION = slice(None, -FLUCTUATION_SIZE), slice(-FLUCTUATION_SIZE, None)
-"""Columns of the features of :class:`SoundEncoder`."""
+_TIMBRE_SIZE = gaussians.embedding_size(_N_COLUMNS)
+_SHAPE_START = _TIMBRE_SIZE + FLUCTUATION_SIZE
+TIMBRE, FLUCTUATION, SHAPE = slice(_TIMBRE_SIZE), slice(_TIMBRE_SIZE, _SHAPE_START), slice(_SHAPE_START, None)
+"""Columns of the features of :class:`SoundEncoder`: timbre, fluctuation and spectral shape."""
+SOUND_SIZES = (_SHAPE_START, _SHAPE_START + gaussians.embedding_size(N_SHAPE))
+"""Number of features of Sound before feature version 4, without spectral shape, and of this version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,21 @@ class StoredArray:
     least: float = -MAX_NUMBER
 
 
+def _stored_population(prefix: str, n_columns: int) -> dict[str, StoredArray]:
+    return {
+        f"{prefix}_mean": StoredArray((n_columns,)),
+        f"{prefix}_covariance": StoredArray((n_columns, n_columns)),
+        f"{prefix}_songs": StoredArray((), least=0.0),
+    }
+
+
 class StoredModel(Protocol):
     """A stored model that is being validated; the headers of its encoder's arrays have already been checked."""
 
     lengths: dict[str, int]  # lengths, keyed by the names in StoredArray
+
+    def has(self, arrays: Mapping[str, StoredArray]) -> bool:
+        """Return whether the file has any of these arrays."""
 
     def value(self, name: str) -> npt.NDArray[Any]: ...
     def n_dimensions_of_part(self, prefix: str, about: AboutModel) -> int:
@@ -98,10 +113,12 @@ class EncoderSettings:
 class Encoder(Protocol):
     """Computes the features that a model compares; stored with the model.
 
-    `stored` maps the names of the :meth:`arrays` to their requirements, which are checked before a file is read.
+    `stored` maps the names of the :meth:`arrays` to their requirements, which are checked before a file is read. The
+    files of older versions lack all of the `added` arrays.
     """
 
     stored: ClassVar[Mapping[str, StoredArray]]
+    added: ClassVar[Mapping[str, StoredArray]] = {}
 
     @property
     @abstractmethod
@@ -203,44 +220,59 @@ def _delta_mfcc(list_of_frames: Iterable[Frames]) -> Iterator[Floats | Iterator[
 
 @dataclass(frozen=True, slots=True)
 class SoundEncoder(FrameEncoder):
-    """The logarithm of each song's Gaussian (one feature per pair of frame columns), then its mean fluctuation."""
+    """The logarithm of each song's Gaussian (one feature per pair of frame columns), its mean fluctuation, and the
+    logarithm of the Gaussian of its spectral shape.
 
-    stored: ClassVar = {
-        "population_mean": StoredArray((_N_COLUMNS,)),
-        "population_covariance": StoredArray((_N_COLUMNS, _N_COLUMNS)),
-        "population_songs": StoredArray((), least=0.0),
-    }
+    Encoders from before feature version 4 have no `shape`, and no features of it.
+    """
 
-    embedding: gaussians.GaussianEmbedding
+    stored: ClassVar = _stored_population("population", _N_COLUMNS)
+    added: ClassVar = _stored_population("shape", N_SHAPE)
+
+    timbre: gaussians.GaussianEmbedding
+    shape: gaussians.GaussianEmbedding | None = None
 
     @property
     def n_features(self) -> int:
-        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
+        return SOUND_SIZES[self.shape is not None]
 
     def encode_frames(self, list_of_frames: Iterable[Frames], /) -> Floats:
-        """Compute features; they are NaN for frames of feature version 2."""
+        """Compute features; they are NaN for frames of an older feature version that lack some of them."""
         songs = list(list_of_frames)
         features = np.full((len(songs), self.n_features), np.nan, dtype=np.float32)
         for row, song in enumerate(songs):
             assert isinstance(song, SongFrames)
-            if song.fluctuation is not None:
-                features[row, TIMBRE] = self.embedding.transform(part_gaussians(song).merge())[0]
-                features[row, FLUCTUATION] = song.mean_fluctuation
+            if song.fluctuation is None or (self.shape is not None and song.spectral_shape is None):
+                continue
+            features[row, TIMBRE] = self.timbre.transform(part_gaussians(song).merge())[0]
+            features[row, FLUCTUATION] = song.mean_fluctuation
+            if self.shape is not None:
+                features[row, SHAPE] = self.shape.transform(shape_gaussian(song))[0]
         return features
 
     def arrays(self) -> Arrays:
-        fitted = self.embedding.population_
-        arrays = {"mean": fitted.mean, "covariance": fitted.covariance, "songs": np.array(fitted.n_songs, np.float64)}
-        return add_prefix("population_", arrays)
+        shape = {} if self.shape is None else _population_arrays("shape", self.shape)
+        return _population_arrays("population", self.timbre) | shape
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
-        n_songs, mean, covariance = (arrays[f"population_{name}"] for name in ("songs", "mean", "covariance"))
-        return cls(gaussians.GaussianEmbedding().use_population(gaussians.Population(float(n_songs), mean, covariance)))
+        shape = _embedding_from("shape", arrays) if "shape_mean" in arrays else None
+        return cls(_embedding_from("population", arrays), shape)
 
     @classmethod
-    def n_stored_features(cls, _about: AboutModel, _model: StoredModel, /) -> int:
-        return gaussians.embedding_size(_N_COLUMNS) + FLUCTUATION_SIZE
+    def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
+        return SOUND_SIZES[model.has(cls.added)]
+
+
+def _population_arrays(prefix: str, embedding: gaussians.GaussianEmbedding) -> Arrays:
+    fitted = embedding.population_
+    arrays = {"mean": fitted.mean, "covariance": fitted.covariance, "songs": np.array(fitted.n_songs, np.float64)}
+    return add_prefix(f"{prefix}_", arrays)
+
+
+def _embedding_from(prefix: str, arrays: Arrays) -> gaussians.GaussianEmbedding:
+    n_songs, mean, covariance = (arrays[f"{prefix}_{name}"] for name in ("songs", "mean", "covariance"))
+    return gaussians.GaussianEmbedding().use_population(gaussians.Population(float(n_songs), mean, covariance))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Extensions add representations with the hook ``representations``, a mapping from
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from musicsim import gaussians, kernels
 from musicsim._arrays import Float64Array
 from musicsim.explorer.models.encoders import (
     FLUCTUATION,
+    SHAPE,
     TIMBRE,
     AspectEncoder,
     CodewordEncoder,
@@ -30,7 +31,11 @@ from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 
-FLUCTUATION_SHARE = 1 / 4  # share of fluctuation in the mean squared distance of the model Sound
+# shares of the mean squared distance of the model Sound
+SHAPE_SHARE = 0.35
+FLUCTUATION_SHARE = (1 - SHAPE_SHARE) / 4
+TIMBRE_SHARE = (1 - SHAPE_SHARE) * 3 / 4
+TIMBRE_SHRINKAGE = 0.6  # see gaussians.song_axes()
 COMBINED = "combined"  # the representation that joins other models
 
 Axes: TypeAlias = tuple[Float64Array, Float64Array]  # mean of the mapped features, and a matrix whose rows are the axes
@@ -57,6 +62,8 @@ class Representation:
     # fits axes to mapped features, given covariances within songs (or None) and the share of variance to keep; without
     # this function, PCA is used
     fit_axes: Callable[[Floats, Sequence[Float64Array] | None, float], Axes] | None = None
+    # groups of mapped features; the parts of all songs' vectors that come from a group have the same length
+    unit_groups: tuple[slice, ...] = ()
     is_built_in: bool = False  # users cannot create models of this representation
     needs_data: bool = False  # True if it needs imported data that the model's settings identify
     is_network: bool = False  # True if these data are a network, so that the settings do not depend on the songs
@@ -82,7 +89,7 @@ def weight_by_rarity(features: Floats, weights: Float64Array | None) -> Floats:
 
 
 def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance: float) -> Axes:
-    """Fit axes of timbre and of fluctuation to features of a :class:`SoundEncoder`, (n_songs, n_features).
+    """Fit axes of timbre, fluctuation and spectral shape to features of a :class:`SoundEncoder`, (n_songs, n_features).
 
     The mean squared distance between two songs is 1. `within` contains the covariances of parts within songs, for
     timbre and for fluctuation; `variance` is the share of variance to keep.
@@ -90,14 +97,15 @@ def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance
     from scipy.linalg import block_diag
 
     prior = gaussians.load_prior()  # stabilizes the axes of small libraries
-    timbre, fluctuation = (
-        gaussians.song_axes(features[:, columns], covariance, spread, variance=variance)
-        for columns, covariance, spread in zip(
-            (TIMBRE, FLUCTUATION), within or (None, None), (prior.timbre, prior.fluctuation), strict=True
-        )
+    of_timbre, of_fluctuation = within or (None, None)
+    fit = partial(gaussians.song_axes, variance=variance)
+    groups = (
+        (TIMBRE_SHARE, fit(features[:, TIMBRE], of_timbre, prior.timbre, shrinkage=TIMBRE_SHRINKAGE)),
+        (FLUCTUATION_SHARE, fit(features[:, FLUCTUATION], of_fluctuation, prior.fluctuation)),
+        (SHAPE_SHARE, fit(features[:, SHAPE], None, prior.shape)),
     )
-    share = np.sqrt([1 - FLUCTUATION_SHARE, FLUCTUATION_SHARE])
-    return np.concatenate([timbre[0], fluctuation[0]]), block_diag(share[0] * timbre[1], share[1] * fluctuation[1])
+    means = [mean for _, (mean, _) in groups]
+    return np.concatenate(means), block_diag(*(np.sqrt(share) * axes for share, (_, axes) in groups))
 
 
 RARITY = Weights(_fit_rarity, ("f",))  # weights of columns for :func:`weight_by_rarity`
@@ -105,7 +113,12 @@ _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 CORE = {
     SOUND: Representation(
-        "timbre, how it changes, and rhythm", SoundEncoder, _keep, fit_axes=sound_axes, is_built_in=True
+        "timbre, how it changes, and rhythm",
+        SoundEncoder,
+        _keep,
+        fit_axes=sound_axes,
+        unit_groups=(TIMBRE, SHAPE),
+        is_built_in=True,
     ),
     "ppk": Representation("codewords of the sound", CodewordEncoder, _take_root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _keep),

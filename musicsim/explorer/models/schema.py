@@ -77,6 +77,7 @@ class _Settings(_Schema):
     C: Number | None
     k: Count
     threshold: Count
+    overlap: Name = "jaccard"
     structure: Name
     regularizer: Name
     random_state: Annotated[int, Field(ge=0, le=_MAX_SEED)]
@@ -95,6 +96,9 @@ class _Lead(_Pair):
     mean: Figure
     low: Figure
     high: Figure
+    shuffled: Figure = _ABSENT
+    above_low: Figure = _ABSENT
+    above_high: Figure = _ABSENT
 
 
 class _Part(_Schema):
@@ -161,6 +165,9 @@ class Report(_Schema):
     untrained: Figure
     path: Annotated[list[_Tried], Field(max_length=1_000)]
     stopped_early: bool
+    by_chance: Text = ""
+    n_shuffled: Count = _ABSENT
+    popularity: Annotated[dict[Name, Figure], Field(max_length=20)] = _ABSENT
     leads: Annotated[dict[Name, _Lead], Field(max_length=20)]
     is_better: bool
     hubness: _Pair

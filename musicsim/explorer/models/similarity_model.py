@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 FORMAT_VERSION = 2
 _MIN_SONGS_FOR_PCA = 50  # with fewer songs, principal axes would describe the sample rather than music
+_TINY = 1e-12  # minimum length of a vector that is scaled to another length
 _USUAL_SPREAD = 0.5  # half the mean squared distance between songs; typical of square-root histograms
 _REFIT = "Refit it on the Library page."
 
@@ -77,8 +78,10 @@ class SimilarityModel:
 
     `encoder_` computes features from frames or other data. `mean_` (n_mapped,) is the mean of the mapped features.
     `axes_` (n_axes, n_mapped) are the axes that the representation fits, or principal axes: orthogonal rows of equal
-    length. With fewer than 50 songs, they are the identity. `metric_` (r, n_axes) is L of a learned metric. `local_`
-    has one metric per region of songs. Both are None for most models. `n_songs_` songs were used to fit the axes.
+    length. With fewer than 50 songs, they are the identity. `lengths_` (n_groups,) are the lengths of vectors in the
+    representation's unit groups; None without such groups, and for models of older feature versions. `metric_` (r,
+    n_axes) is L of a learned metric. `local_` has one metric per region of songs. Both are None for most models.
+    `n_songs_` songs were used to fit the axes.
 
     The default representation follows thesis 5.3: online Hartigan k-means, top-tau histograms (5.5), and the map of the
     probability product kernel (5.7). A square-root histogram is a unit vector, so ``1 - d^2 / 2`` is the kernel of two
@@ -98,6 +101,7 @@ class SimilarityModel:
             raise ValueError(f"representation={representation!r} must be one of {', '.join(representations())}.")
         self.representation, self.n_codewords, self.tau = representation, n_codewords, tau
         self.variance, self.random_state = variance, random_state
+        self.lengths_: Float64Array | None = None
         self.metric_: Float64Array | None = None
         self.local_: LocalMetrics | None = None
 
@@ -118,10 +122,14 @@ class SimilarityModel:
         """
         self.n_songs_ = len(features)
         self.weights_ = None if self.kind.weights is None else self.kind.weights.fit(features)
-        mapped = self.map_features(features)
+        mapped = self.kind.map(features, self.weights_)
         width = mapped.shape[1]
         if self.kind.fit_axes is not None:
             self.mean_, self.axes_ = self.kind.fit_axes(mapped, within, self.variance)
+            if groups := self.kind.unit_groups:
+                # with their root mean squares, groups keep their shares of the squared distance
+                lengths = (self._lengths_in(group, mapped) for group in groups)
+                self.lengths_ = np.array([np.sqrt(np.mean(of_songs**2)) for of_songs in lengths])
             return self
         if blocks := self.encoder_.blocks:
             # principal axes would mix the joined models, but the pages show the weight of each model
@@ -193,8 +201,24 @@ class SimilarityModel:
         return self.encoder_.encode_frames(list_of_frames)
 
     def map_features(self, features: Float32Array) -> Float32Array:
-        """Map features to the space of distances, float32 (n_songs, n_mapped), such as square roots of histograms."""
-        return self.kind.map(features, self.weights_)
+        """Map features to the space of distances, float32 (n_songs, n_mapped), such as square roots of histograms.
+
+        In unit groups, the deviations from the mean are scaled so that all songs have vectors of the same length.
+        """
+        mapped = self.kind.map(features, self.weights_)
+        if self.lengths_ is None:
+            return mapped
+        scaled = np.array(mapped, dtype=np.float32)
+        for group, length in zip(self.kind.unit_groups, self.lengths_.tolist(), strict=True):
+            factors = length / np.maximum(self._lengths_in(group, mapped), _TINY)
+            scaled[:, group] = self.mean_[group] + (mapped[:, group] - self.mean_[group]) * factors[:, None]
+        return scaled
+
+    def _lengths_in(self, group: slice, mapped: Float32Array) -> Float64Array:
+        """Return the lengths of the songs' unscaled vectors in a group of mapped features, (n_songs,)."""
+        axes = self.axes_[:, group]
+        vectors = (mapped[:, group] - self.mean_[group]) @ axes[axes.any(axis=1)].T
+        return np.asarray(np.linalg.norm(vectors, axis=1), dtype=np.float64)
 
     def vectors(self, features: Float32Array) -> Float32Array:
         """Compute vectors from features, float32 (n_songs, n_dimensions)."""
@@ -218,6 +242,8 @@ class SimilarityModel:
         arrays = {"mean": self.mean_, "components": self.axes_}
         if self.weights_ is not None:
             arrays["weights"] = self.weights_
+        if self.lengths_ is not None:
+            arrays["lengths"] = self.lengths_
         if self.metric_ is not None:
             arrays["metric"] = self.metric_
         if self.local_ is not None:
@@ -258,7 +284,7 @@ class SimilarityModel:
         model = cls(about.representation, about.n_codewords, about.tau, about.variance, about.random_state)
         model.n_songs_ = about.n_songs
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]
-        model.weights_, model.metric_ = arrays.get("weights"), arrays.get("metric")
+        model.weights_, model.lengths_, model.metric_ = (arrays.get(name) for name in ("weights", "lengths", "metric"))
         model.local_ = LocalMetrics.from_arrays(arrays)
         return model.use_encoder(model.kind.encoder.from_arrays(arrays, about, cls.from_arrays))
 

@@ -25,13 +25,13 @@ from musicsim.explorer.refresh.placing import SEED, follow_owner, save_clusters_
 from musicsim.library import Library, Song
 from musicsim.library.processes.pools import on_all_cores
 from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
-from musicsim.library.stores.song_gaussians import part_gaussians, part_length
+from musicsim.library.stores.song_gaussians import part_gaussians, part_length, shape_gaussian
 from musicsim.progress import Progress
 from musicsim.wording import add_number
 
 NATIVE, CODEWORDS_NAME = "Sound", "Codewords"
 REPRESENTATION_KIND = "representation"
-SONGS_FOR_AXES = 20_000  # maximum number of songs to which axes are fitted; their features take 113 MB under Sound
+SONGS_FOR_AXES = 20_000  # maximum number of songs to which axes are fitted; their features take 141 MB under Sound
 _MAX_SONGS = 1_000  # maximum number of songs from which the variation within songs is measured
 
 
@@ -69,10 +69,11 @@ def publish(
 
 @dataclass(frozen=True, slots=True)
 class SongParts:
-    """Statistics of the parts of a song."""
+    """Statistics of the parts of a song, and of its spectral shape."""
 
     timbre: gaussians.SongGaussians  # one Gaussian per part, over the 39 columns of frames
     fluctuation: Float32Array  # (n_parts, 594): mean fluctuation pattern of each part
+    shape: gaussians.SongGaussians  # of the whole song, over the 25 coefficients of spectra
 
 
 def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> list[SongParts]:
@@ -89,10 +90,10 @@ def song_parts(library: Library, songs: Sequence[Song], progress: Progress) -> l
 
 
 def parts_of(frames: SongFrames) -> SongParts:
-    """Split a song into parts of length :func:`part_length`, and return their statistics."""
+    """Split a song into parts of length :func:`part_length`, and return the statistics."""
     timbre, length = part_gaussians(frames), part_length(len(frames))
     patterns = [frames.part(i * length, (i + 1) * length).mean_fluctuation for i in range(len(timbre))]
-    return SongParts(timbre, np.array(patterns))
+    return SongParts(timbre, np.array(patterns), shape_gaussian(frames))
 
 
 def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[SoundEncoder, list[Float64Array]]:
@@ -101,11 +102,14 @@ def fit_sound(songs: Sequence[SongParts], *, use_prior: bool = True) -> tuple[So
     `use_prior` adds musicsim's stored statistics of music, for small libraries. Pass the covariances to
     :meth:`SimilarityModel.fit_space`.
     """
-    prior = gaussians.load_prior().population if use_prior else None
-    embedding, within_timbre = gaussians.fit_embedding([song.timbre for song in songs], prior)
+    prior = gaussians.load_prior() if use_prior else None
+    frames, spectra = (prior.frames, prior.spectra) if prior else (None, None)
+    timbre, within_timbre = gaussians.fit_embedding([song.timbre for song in songs], frames)
+    shapes = gaussians.SongGaussians.concatenate([song.shape for song in songs])
+    shape = gaussians.GaussianEmbedding(prior=spectra).fit(shapes)
     song_of = np.repeat(np.arange(len(songs)), [len(song.fluctuation) for song in songs])
     patterns = np.concatenate([song.fluctuation for song in songs])
-    return SoundEncoder(embedding), [within_timbre, gaussians.pool_covariance(patterns, song_of)]
+    return SoundEncoder(timbre, shape), [within_timbre, gaussians.pool_covariance(patterns, song_of)]
 
 
 def songs_to_describe(library: Library, representation: str) -> list[Song]:

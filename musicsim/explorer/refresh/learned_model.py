@@ -1,6 +1,7 @@
 """Learn a metric on the vectors of one or more models, and store it as a separate model."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, Lea
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.library.db.cache import save_arrays
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library.stores.models import BUILT_IN, ModelRecord
 
 LEARNED_KIND = "learned"
 _ATTEMPTS = "attempts.npz"
@@ -31,15 +32,21 @@ def learn(
 ) -> str:
     """Learn a metric on the vectors of a model, store it as a separate model, and return its id.
 
-    A model of the same name is replaced. With `use`, the new model becomes active if it is better. Raises ModelError
-    if supervision or held-out data is missing, there are too few artists, or nothing is learned. Raises NotFoundError
-    for an unknown model in `settings`, and StoreLockedError if another process is adding to this library.
+    By default, this is the model in use, or the model that it was learned from. A model of the same name is replaced.
+    With `use`, the new model becomes active if it is better. Raises ModelError if supervision or held-out data is
+    missing, there are too few artists, or nothing is learned. Raises NotFoundError for an unknown model in `settings`,
+    and StoreLockedError if another process is adding to this library.
 
     Larger libraries are sampled with a seed: 4,000 songs, or 1,500 if several models are kernels. Memory: 16 bytes
     times songs times dimensions, plus the memory of :class:`~musicsim.metric.MLR` for 4,000 songs, or 18 MB per kernel.
     """
     with library.exclusive("training a model"):
         try:
+            if not settings.on:
+                # name other models than the built-in ones, so that a refit uses them again
+                chosen = choose_default_models(library, settings.method)
+                names = [] if _are_built_in(chosen) else [record.name for record in chosen]
+                settings = replace(settings, on=tuple(names))
             model_id = learn_unlocked(library, settings, name, watcher)
             if use and load_report(library.models.path(model_id))["is_better"]:
                 library.models.activate(model_id)
@@ -49,7 +56,7 @@ def learn(
 
 
 def learn_unlocked(library: Library, settings: LearningSettings, name: str, watcher: TrainingProgress) -> str:
-    """Do the work of :func:`learn`; the caller holds the library's lock."""
+    """Do the work of :func:`learn` on the models in `settings`, or the built-in ones; the caller holds the lock."""
     started, watcher = time.time(), Rising(watcher)
     watcher("reading the examples")
     chosen = _base_models(library, settings)
@@ -104,11 +111,29 @@ def _attempts(library: Library, settings: LearningSettings) -> Attempts:
     return {}
 
 
-def choose_default_models(library: Library) -> list[ModelRecord]:
-    """Return the built-in models with vectors for most songs: Sound, then Codewords."""
+def choose_default_models(library: Library, method: str) -> list[ModelRecord]:
+    """Return the model in use, or those that it was learned from; for Sound, these are the built-in models."""
+    active = library.models.active()
+    if active is None:
+        return []
+    names = active.settings["on"] if active.kind == LEARNED_KIND else [active.name]
+    known = {record.name: record for record in library.models.all() if record.kind != LEARNED_KIND}
+    chosen = [known[name] for name in names if name in known]
+    return choose_built_in(library, method) if _are_built_in(chosen) else chosen
+
+
+def _are_built_in(chosen: Sequence[ModelRecord]) -> bool:
+    """Return whether the models are Sound, alone or with Codewords, or none."""
+    return tuple(record.kind for record in chosen) == BUILT_IN[: len(chosen)]
+
+
+def choose_built_in(library: Library, method: str) -> list[ModelRecord]:
+    """Return Sound, and for the automatic method also Codewords, if it has vectors for most songs."""
     native, codewords = library.models.native(), library.models.codewords()
     if native is None:
         return []
+    if method != AUTOMATIC:
+        return [native]
     n_least = _MIN_COVERAGE * len(library.models.song_rows(native.id).rows)
     if codewords is None or len(library.models.song_rows(codewords.id).rows) < n_least:
         return [native]
@@ -116,13 +141,12 @@ def choose_default_models(library: Library) -> list[ModelRecord]:
 
 
 def _base_models(library: Library, settings: LearningSettings) -> list[ModelRecord]:
-    native = library.models.native()
-    if native is None:
+    if library.models.native() is None:
         raise ModelError("this library has no songs to learn from yet: add a folder first.")
     if settings.on:
         chosen = [library.models.find(name) for name in settings.on]
     else:
-        chosen = choose_default_models(library) if settings.method == AUTOMATIC else [native]
+        chosen = choose_built_in(library, settings.method)
     for record in chosen:
         if record.kind == LEARNED_KIND:
             raise ModelError(f"{record.name!r} is itself a learned model: train on the model it was trained on.")

@@ -71,6 +71,8 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
         parts.append(f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
     if settings["supervision"] == "plays":
         parts.append(f"at least {settings['threshold']} plays per listener")
+    if settings.get("overlap") == "lift":
+        parts.append("similar by lift")
     return ", ".join([*parts, *shape, f"seed {settings['random_state']}"])
 
 
@@ -125,7 +127,7 @@ def _leads(report: Mapping[str, Any]) -> dict[str, Lead]:
 def headline(report: Mapping[str, Any]) -> tuple[str, str]:
     """Return the verdict of a report, and a sentence with its numbers."""
     leads = _leads(report)
-    measures = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", ORDER)) if name in leads]
+    measures = [name for name in dict.fromkeys((report["settings"]["loss"], "auc", *leads)) if name in leads]
     if not measures:
         return NO_DIFFERENCE, "The model cannot be evaluated: held-out data is missing."
     judges = (
@@ -143,36 +145,65 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
         although = f", though {join_words(risen)} rose" if risen else ""
         partly = " by some measures" if risen else ""
         return WORSE, f"Worse: similar songs rank lower than before training{partly}. {losses}, on {judges}{although}."
+    evidence = KINDS[report["settings"]["supervision"]].evidence
     if report.get("setting") == SOUND_ALONE:
-        return NO_DIFFERENCE, "The sound alone is best: no method was significantly better."
+        chance = f" “{report['by_chance']}” gains as much from shuffled {evidence}." if report.get("by_chance") else ""
+        return NO_DIFFERENCE, f"The sound alone is best: no method was significantly better.{chance}"
     verdict = BETTER if report["is_better"] else NO_DIFFERENCE
+    gained = [n for n in measures if leads[n].low > 0]
     name = next((n for n in measures if leads[n].words == verdict), measures[0])
-    plainly = "similar songs rank higher than" if verdict == BETTER else "similar songs rank about as high as"
-    scores = lead_words(name, leads[name], " before training")
-    return verdict, f"{verdict.capitalize()}: {plainly} before training. {scores}, on {judges}."
+    plainly = "similar songs rank about as high as before training"
+    if verdict == BETTER:
+        plainly = "similar songs rank higher than before training"
+    elif gained and "n_shuffled" in report:
+        name = gained[0]
+        plainly = f"training on shuffled {evidence} gains as much, so nothing was learned"
+        if not report["n_shuffled"]:
+            plainly = f"training was stopped before it was repeated on shuffled {evidence}"
+    scores = lead_words(name, leads[name], " before training", evidence)
+    return verdict, f"{verdict.capitalize()}: {plainly}. {scores}, on {judges}."
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return held-out measures and hubness as table rows: before, after, difference, interval, verdict."""
+    """Return held-out measures and hubness as table rows: before, after, difference, interval, verdict.
+
+    If training was repeated on shuffled evidence, the rows also have its difference. Plays and lists also have a row
+    with the AUC of a ranking by popularity alone.
+    """
+    leads = _leads(report)
+    shuffled = f"shuffled {KINDS[report['settings']['supervision']].evidence}"
+    has_shuffled = any(lead.shuffled is not None for lead in leads.values())
+
+    def row_of(
+        measure: str, before: str, after: str, difference: str, interval: str, chance: str, words: str
+    ) -> dict[str, str]:
+        row = {"measure": measure, "before": before, "after": after, "difference": difference, "95% interval": interval}
+        return row | ({shuffled: chance} if has_shuffled else {}) | {"": words}
+
     rows = [
-        {
-            "measure": MEASURES[name],
-            "before": f"{lead.before:.3f}",
-            "after": f"{lead.after:.3f}",
-            "difference": f"{lead.mean:+.3f}",
-            "95% interval": f"{lead.low:+.3f} to {lead.high:+.3f}",
-            "": lead.words,
-        }
-        for name, lead in _leads(report).items()
-    ]
+        row_of(
+            MEASURES[name], f"{lead.before:.3f}", f"{lead.after:.3f}", f"{lead.mean:+.3f}",
+            f"{lead.low:+.3f} to {lead.high:+.3f}", "" if lead.shuffled is None else f"{lead.shuffled:+.3f}",
+            lead.words,
+        )
+        for name, lead in leads.items()
+    ]  # fmt: skip
+    if "auc" in (popularity := report.get("popularity") or {}):
+        rows.append(row_of("AUC, popularity alone", f"{popularity['auc']:.3f}", "", "", "", "", ""))
     before, after = report["hubness"]["before"], report["hubness"]["after"]
-    hubs = {"measure": "hubness", "before": f"{before:.2f}", "after": f"{after:.2f}"}
-    return [*rows, hubs | {"difference": f"{after - before:+.2f}", "95% interval": "", "": "lower is better"}]
+    hubs = row_of("hubness", f"{before:.2f}", f"{after:.2f}", f"{after - before:+.2f}", "", "", "lower is better")
+    return [*rows, hubs]
 
 
 def describe_split(report: Mapping[str, Any]) -> str:
-    """Return a sentence about the split into training, validation and test."""
+    """Return sentences about the split into training, validation and test, and about shuffled evidence."""
     stopped = " Training was stopped early." if report["stopped_early"] else ""
+    if n := report.get("n_shuffled"):
+        evidence = KINDS[report["settings"]["supervision"]].evidence
+        stopped += (
+            f" A gain counts only above that of the same training on shuffled {evidence} (mean of {n}), which have "
+            "nothing to do with the sound."
+        )
     if "answers" in report:
         about = report["answers"]
         return (

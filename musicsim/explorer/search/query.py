@@ -115,7 +115,7 @@ def make_example(snapshot: Snapshot, sound: "audio.Sound", digest: str, name: st
     model = model_to_compare_with(snapshot)
     if sound.mfcc is None:
         raise ValueError("sound.mfcc is None: read the coefficients from their file.")
-    frames = SongFrames(sound.mfcc, sound.fluctuation, network_vectors=sound.network_vectors)
+    frames = SongFrames(sound.mfcc, sound.fluctuation, sound.spectral_shape, network_vectors=sound.network_vectors)
     try:
         features = model.features([frames])
     except AudioTooShortError as error:

@@ -33,7 +33,8 @@ class SentSound:
     @property
     def n_bytes(self) -> int:
         """Approximate size in memory."""
-        arrays = (self.sound.mfcc, self.sound.fluctuation, self.sound.outline, *self.sound.network_vectors.values())
+        sound = self.sound
+        arrays = (sound.mfcc, sound.fluctuation, sound.spectral_shape, sound.outline, *sound.network_vectors.values())
         return sum(array.nbytes for array in arrays if array is not None)
 
     def example(self, snapshot: Snapshot, name: str) -> Example:

@@ -6,7 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.explorer.search.why_groups import GROUPS, N_SOUND_FEATURES, sound_groups
+from musicsim.explorer.models.encoders import SOUND_SIZES
+from musicsim.explorer.search.why_groups import GROUPS, sound_groups
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.models import Vectors
@@ -33,7 +34,7 @@ def rank_parts(
     left out unless the tempos fit.
     """
     sound = _find_sound(snapshot)
-    one = features if features is not None and len(features) == N_SOUND_FEATURES else None
+    one = features if features is not None and sound is not None and len(features) == sound.n_features else None
     if one is None and sound is not None and song is not None:
         one = sound.rows([song.id])[0]
     if sound is None or one is None or not others:
@@ -67,7 +68,8 @@ class _Sound:
     def __init__(self, stored: Vectors) -> None:
         self._X, self._order = stored.X, np.argsort(stored.song_ids)
         self._ids = stored.song_ids[self._order]
-        group = sound_groups(self._X.shape[1])
+        self.n_features = self._X.shape[1]
+        group = sound_groups(self.n_features)
         columns = {PARTS[name]: np.flatnonzero(group == i) for i, name in enumerate(GROUPS) if name in PARTS}
         self.names = list(columns)
         self._columns = np.concatenate(list(columns.values()))
@@ -110,7 +112,7 @@ def _find_sound(snapshot: Snapshot) -> _Sound | None:
 def _find_native(library: Library, revision: int) -> str | None:
     del revision  # part of the cache key
     record = library.models.native()
-    is_usable = record is not None and record.n_features == N_SOUND_FEATURES and library.models.is_whole(record)
+    is_usable = record is not None and record.n_features in SOUND_SIZES and library.models.is_whole(record)
     return record.id if record is not None and is_usable else None
 
 

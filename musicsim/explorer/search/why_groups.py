@@ -1,9 +1,9 @@
 """Shares of named groups of features in the similarity of two songs.
 
 For models like Sound, the groups are aspects of the sound. The logarithm of a Gaussian has a number for each column of
-the frames and for each pair of columns. Each group contains some of these pairs; fluctuation is a separate group.
-Whitening mixes the columns only slightly, so each whitened column is in the group of the original column. Other models
-have a single group.
+the frames and for each pair of columns. Each group contains some of these pairs; fluctuation and spectral shape are
+separate groups. Whitening mixes the columns only slightly, so each whitened column is in the group of the original
+column. Other models have a single group.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,11 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
-from musicsim.audio import FLUCTUATION_SIZE
 from musicsim.audio.features import N_MFCC
+from musicsim.explorer.models.encoders import FLUCTUATION, SHAPE, TIMBRE
 
 _COVERED = 0.8  # minimum share of the similarity that is shown as groups; the remainder is one bar
 REST = "everything else"
-N_SOUND_FEATURES = (3 * N_MFCC + 1) * (3 * N_MFCC + 2) // 2 + FLUCTUATION_SIZE
-"""Number of features of a Sound model: the column pairs of a Gaussian's matrix, and fluctuation."""
 _N_COARSE = 5  # number of MFCCs for the coarse tone color: one for the level, four for the spectrum's shape
 
 Shares: TypeAlias = tuple[Float64Array, Float64Array]  # shares of the squared distance, and of the similarity
@@ -40,8 +38,9 @@ GROUPS = {
     ]
     + [(moves, _MEAN) for moves in (_LEVEL_MOVES, _TONE_MOVES, _TONE_TURNS)],
     "rhythm and fluctuation": [],
+    "spectral shape": [],
 }
-"""Pairs of column types, keyed by group; each pair is in one group. Fluctuation has no pairs."""
+"""Pairs of column types, keyed by group; each pair is in one group. The last two groups have no pairs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +130,7 @@ def sound_groups(n_features: int) -> Int64Array:
     rows, columns = np.triu_indices(len(kinds))
     group_of = {frozenset(pair): g for g, pairs in enumerate(GROUPS.values()) for pair in pairs}
     pairs = zip(kinds[rows].tolist(), kinds[columns].tolist(), strict=True)
-    group = np.full(n_features, len(GROUPS) - 1)  # fluctuation comes after the pairs
-    group[: len(rows)] = [group_of[frozenset(pair)] for pair in pairs]
+    group = np.empty(n_features, dtype=np.int64)
+    group[TIMBRE] = [group_of[frozenset(pair)] for pair in pairs]
+    group[FLUCTUATION], group[SHAPE] = len(GROUPS) - 2, len(GROUPS) - 1
     return group

@@ -26,6 +26,7 @@ _DEFAULTS: dict[str, Any] = {
     "file_seconds": 600,  # a decoder that takes longer is stopped
     "index_memory_mb": 4096,  # maximum memory of a large library's index; beyond it, bit codes are searched
     "index_kind": "automatic",  # kind of neighbor index, one of INDEX_KINDS
+    "learned_ear": True,  # the app describes songs with a learned ear in the background, if it is installed
     "keep_plays": True,  # store plays and skips from the app's player
     "hub_reduction": True,  # keep hubs from crowding every list of results
 }

@@ -118,7 +118,7 @@ class FrameStore:
         return True
 
     def frames(self, content_hash: str) -> SongFrames:
-        """Map a song's coefficients and fluctuation. Raises FeatureVersionError if they are missing or damaged."""
+        """Read a song's audio features. Raises FeatureVersionError if they are missing or damaged."""
         path = self.path(content_hash)
         with _convert_errors(path, "the audio features"):
             return read_song_frames(path)

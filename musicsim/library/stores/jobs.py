@@ -117,8 +117,10 @@ class JobStore(Tables):
         query = sa.select(schema.jobs).where(schema.jobs.c.state.in_(ACTIVE_STATES)).order_by(schema.jobs.c.id)
         return [Job(**row._mapping) for row in self._rows(query)]
 
-    def recent(self, limit: int = 20) -> list[Job]:
+    def recent(self, limit: int = 20, kind: str | None = None) -> list[Job]:
+        """Return the last jobs, newest first; with `kind`, only those of this kind."""
         query = sa.select(schema.jobs).order_by(schema.jobs.c.id.desc()).limit(limit)
+        query = query if kind is None else query.where(schema.jobs.c.kind == kind)
         return [Job(**row._mapping) for row in self._rows(query)]
 
 

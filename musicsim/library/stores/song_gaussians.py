@@ -1,4 +1,4 @@
-"""Gaussians of a song's parts, fitted once and stored after its frames in the same file, to save time."""
+"""Gaussians of a song: those of its parts, stored after its frames in the same file, and that of its spectral shape."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from musicsim import gaussians
 from musicsim._arrays import FloatingArray
-from musicsim.audio import HOP, SAMPLE_RATE, SongFrames, append_parts, read_song_frames
+from musicsim.audio import HOP, N_SHAPE, SAMPLE_RATE, SongFrames, append_parts, read_song_frames
 
 _FRAMES_PER_PART = 20.0 * SAMPLE_RATE / HOP
 _MIN_PARTS, _MAX_PARTS = 2, 8
@@ -22,8 +22,14 @@ def part_length(n_frames: int) -> int:
 
 def part_gaussians(frames: SongFrames) -> gaussians.SongGaussians:
     """Return the Gaussians of a song's parts, in order: stored ones if possible, otherwise fitted to the frames."""
-    stored = None if frames.parts is None else _unpack(frames.parts, len(frames))
-    return _fit(frames) if stored is None else stored
+    stored = frames.parts
+    return _fit(frames) if stored is None or not _fits(stored, len(frames)) else _unpack(stored, _N_COLUMNS)
+
+
+def shape_gaussian(frames: SongFrames) -> gaussians.SongGaussians:
+    """Return the Gaussian of a song's spectral shape, which must be known."""
+    assert frames.spectral_shape is not None
+    return _unpack(frames.spectral_shape, N_SHAPE).merge()
 
 
 def keep_gaussians(path: Path) -> None:
@@ -38,13 +44,17 @@ def _fit(frames: SongFrames) -> gaussians.SongGaussians:
     return gaussians.fit_parts(frames.blocks(), part_length(len(frames)))
 
 
-def _unpack(stored: FloatingArray, n_frames: int) -> gaussians.SongGaussians | None:
-    """Unpack stored Gaussians; return None if this version divides a song of `n_frames` into different parts."""
+def _fits(stored: FloatingArray, n_frames: int) -> bool:
+    """Return whether stored Gaussians are those of the parts into which this version divides a song."""
     if stored.ndim != 2 or stored.shape[1] != _WIDTH or stored.dtype != np.float32:
-        return None
+        return False
     lengths = stored[:, 0].astype(np.int64)
-    if lengths.sum() != n_frames or (lengths[:-1] != part_length(n_frames)).any():
-        return None
-    covariances = np.empty((len(stored), _N_COLUMNS, _N_COLUMNS), np.float32)
-    covariances[:, *_UPPER] = covariances[:, *_UPPER[::-1]] = stored[:, 1 + _N_COLUMNS :]
-    return gaussians.SongGaussians(stored[:, 1 : 1 + _N_COLUMNS], covariances, lengths)
+    return lengths.sum() == n_frames and bool((lengths[:-1] == part_length(n_frames)).all())
+
+
+def _unpack(rows: FloatingArray, n_columns: int) -> gaussians.SongGaussians:
+    """Unpack rows that have a number of frames, a mean, and the upper triangle of a covariance."""
+    upper = np.triu_indices(n_columns)
+    covariances = np.empty((len(rows), n_columns, n_columns), np.float32)
+    covariances[:, *upper] = covariances[:, *upper[::-1]] = rows[:, 1 + n_columns :]
+    return gaussians.SongGaussians(rows[:, 1 : 1 + n_columns], covariances, rows[:, 0].astype(np.int64))

@@ -2,6 +2,7 @@
 
 The bytes determine the format, not the file extension. Each field gets its first valid value, in this order: tags of
 the container (FLAC, Ogg, MP4, ASF), ID3v2, RIFF INFO, APEv2, ID3v1. FFmpeg is tried if none of these has a value.
+Tracker modules and MIDI files have none of these, but a title.
 """
 
 import io
@@ -102,7 +103,8 @@ class FileTags:
 def read_tags(path: Path) -> FileTags:
     """Read an audio file's tags. Only the first of several artists is read; the file name replaces a missing title."""
     try:
-        values = _read_all(path, _TAGS, (_read_container, _read_chunks, _read_id3v2, _read_apev2, _read_id3v1, _ffmpeg))
+        readers = (_read_notes, _read_container, _read_chunks, _read_id3v2, _read_apev2, _read_id3v1, _ffmpeg)
+        values = _read_all(path, _TAGS, readers)
     except OSError as error:
         _log.warning("%s: tags cannot be read (%s); the file name is used instead.", path, error)
         values = {}
@@ -411,10 +413,18 @@ def _read_id3v1(file: FrugalFile, _query: _Query) -> _Values:
     return _frame_texts(ParseID3v1(file.read(128)) or {})
 
 
+def _read_notes(file: FrugalFile, _query: _Query) -> _Values:
+    return _group(audio.note_tags(file))
+
+
 def _ffmpeg(file: FrugalFile, _query: _Query) -> _Values:
     """Read tags with FFmpeg, for example in Matroska, CAF and W64, or if mutagen fails."""
+    return _group(audio.container_tags(file, _FFMPEG_FORMATS))
+
+
+def _group(tags: list[tuple[str, str]]) -> _Values:
     values: _Values = {}
-    for key, value in audio.container_tags(file, _FFMPEG_FORMATS):
+    for key, value in tags:
         values.setdefault(key.lower(), []).append(value)
     return values
 

@@ -19,7 +19,7 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
 from musicsim.progress import no_progress
 from tests.halts import halt_first_job
-from tests.old_features import make_feature_version_2, set_feature_version
+from tests.old_features import make_feature_version_3, set_feature_version
 from tests.progress import cancel_when
 from tests.sounds import write_collection, write_song
 from tests.waiting import until
@@ -28,7 +28,7 @@ from tests.waiting import until
 @pytest.fixture
 def older(tiny_library):
     """Open a library whose songs and models have the previous feature version."""
-    return make_feature_version_2(tiny_library)
+    return make_feature_version_3(tiny_library)
 
 
 def test_every_feature_version_has_change_description():
@@ -87,7 +87,9 @@ def test_upgrade_refits_sound_model(older):
     assert snapshot.record.id != old.id
     assert (snapshot.record.kind, snapshot.record.name) == ("native", "Sound")
     assert snapshot.model.representation == SOUND
-    assert all(older.frame_files.frames(song.content_hash).fluctuation is not None for song in older.songs())
+    frames = [older.frame_files.frames(song.content_hash) for song in older.songs()]
+    assert all(of.spectral_shape is not None and of.parts is not None for of in frames)
+    assert snapshot.model.n_features == older.models.native().n_features > old.n_features
     assert np.isfinite(snapshot.vectors_at(np.arange(12))).all()
 
 
@@ -121,7 +123,7 @@ def test_unreadable_file_does_not_block_upgrade(older):
 def test_killed_upgrade_resumes(store, tmp_path):
     store.add(write_collection(tmp_path / "music", n_songs=8, seconds=40))
     refresh(store)
-    make_feature_version_2(store)
+    make_feature_version_3(store)
     old = store.models.active().id
 
     def n_done():
@@ -168,7 +170,7 @@ def test_missing_file_does_not_block_upgrade(older, collection, tmp_path):
 
 @pytest.fixture
 def with_older_native(twelve):
-    set_feature_version(twelve, twelve.models.native(), 2)
+    set_feature_version(twelve, twelve.models.native(), 3)
     return twelve
 
 
