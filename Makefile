@@ -39,6 +39,9 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Versions and hashes of all that is installed; `make newest` leaves them out.
 APP_PACKAGES = --require-hashes -r requirements.txt
 TEST_PACKAGES = --require-hashes -r requirements/test.txt
+# MusiCNN and the packages that run it. It names packages that only its code needs, so none that is named is installed.
+MUSICNN = musicsim/extensions/embeddings/assets/musicnn.txt
+EAR_PACKAGES = --no-deps --require-hashes -r requirements/ear.txt -r $(MUSICNN)
 # uv takes a fraction of pip's time; if it is not available or does not find a package, pip installs.
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
@@ -55,14 +58,14 @@ quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@
 .PHONY: help app install check test style unit scripts stories test-all long-unit long-stories without-each processors pythons
 .PHONY: clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock release clean
 
-app: $(VENV)/installed
+app: $(VENV)/ear
 	@echo "Starting musicsim…"
 	@$(BIN)/musicsim app --demo
 
 help:
 	@sed -n 's/^## //p' Makefile
 
-install: $(VENV)/installed
+install: $(VENV)/ear
 
 check: lint scripts
 	$(UNIT) "not browser and not long" --changed
@@ -173,6 +176,12 @@ $(VENV)/installed: pyproject.toml requirements.txt | $(BIN)/python
 	@$(call install,--no-deps --no-build-isolation -e .)
 	@touch $@
 
+# The app also runs without the ear: if it cannot be downloaded, or this machine has no package, the next start tries again.
+$(VENV)/ear: requirements/ear.txt $(MUSICNN) $(VENV)/installed
+	@echo "Installing a learned ear (MusiCNN), once…"
+	@{ export PIP_RETRIES=1 UV_HTTP_RETRIES=1; $(call install,$(EAR_PACKAGES)); } > $(VENV)/ear.log 2>&1 && touch $@ || \
+	    echo "MusiCNN cannot be downloaded: the app compares songs by Sound, and the next start tries again (details: $(VENV)/ear.log)."
+
 $(VENV)/tested: requirements/test.txt $(VENV)/installed
 	@$(call install,$(TEST_PACKAGES))
 	@touch $@
@@ -198,6 +207,8 @@ lock: $(VENV)/tested
 	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) -o requirements.txt pyproject.toml -
 	$(COMPILE) --constraint requirements.txt --extra docs --extra test -o requirements/test.txt pyproject.toml
 	echo uv | $(COMPILE) -o requirements/uv.txt -
+	printf 'onnx\nonnxruntime\n' | $(COMPILE) --constraint requirements/test.txt -o requirements/ear.txt -
+	echo musicnn==0.1.0 | $(COMPILE) --no-deps -o $(MUSICNN) -
 	$(MAKE) $(VENV)/tested
 	$(BIN)/python docs/licences.py
 

@@ -23,6 +23,7 @@ EXTENSION = Extension(
     hooks={
         "representations": "representations:REPRESENTATIONS",
         "audio_networks": "networks:LibraryEars",
+        "after_snapshot": "ear_start:start_ear",
         "text_ranking": "text_networks:rank_by_text",
     },
 )

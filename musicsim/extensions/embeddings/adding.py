@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import ModelError
+from musicsim.explorer.job_progress import JobProgress
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-from musicsim.explorer.refresh.joined_model import join_models
-from musicsim.explorer.refresh.model_catalogue import add_representation
+from musicsim.explorer.refresh.joined_model import JOINED_KIND, join_models
+from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason
 from musicsim.extensions.embeddings import musicnn
 from musicsim.extensions.embeddings.ear import EAR
 from musicsim.extensions.embeddings.encoder import OWN
@@ -15,8 +16,10 @@ from musicsim.extensions.embeddings.networks import Network, keep_network, try_a
 from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors, try_network
 from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.extensions.embeddings.text_networks import TextNetwork, count_dimensions
+from musicsim.extensions.embeddings.weights import find_weights, install_weights
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shorten_problems
+from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
 from musicsim.progress import Progress
 from musicsim.wording import count
 
@@ -51,12 +54,14 @@ def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress)
 
 def add_ear(
     library: Library, file: Path, progress: Progress, *, front_end: str = "", output: str = "", every: int = 6,
-    model_name: str = "", use: bool = True,
+    model_name: str = "", use: bool | None = True,
 ) -> tuple[str, str]:  # fmt: skip
     """Describe all songs with an audio network, and join it with the model Sound; return the ids of both models.
 
-    `file` is the package musicnn, or an ONNX network whose input is the mel spectrogram called `front_end`. An
-    interrupted run resumes. Raises ModelError if the network cannot be read, or fails.
+    `file` is the package musicnn, or an ONNX network whose input is the mel spectrogram called `front_end`. `use` makes
+    the model of both active; None does so only if Sound is active when the network has described all songs. An
+    interrupted run resumes, and models that a former call added are kept. Raises ModelError if the network cannot be
+    read, or fails.
     """
     native = library.models.native()
     if native is None:
@@ -75,10 +80,42 @@ def add_ear(
         with library.exclusive("reading a network"):
             model, width = try_audio(library, OnnxModel.on_patches(file, front_end, output, every), progress)
             key = keep_network(library, model, width, label, tags)
-    name = free_name(library, model_name or Path(label).stem)
-    ear_id = add_representation(library, RepresentationSettings(EAR, vectors=key, label=label), name, progress)
-    sources = [native.name, name]
-    return ear_id, join_models(library, sources, free_name(library, " and ".join(sources)), progress, use=use)
+    ear = _find_ear(library, key, model_name) or library.models.get(
+        add_representation(
+            library, RepresentationSettings(EAR, vectors=key, label=label),
+            free_name(library, model_name or Path(label).stem), progress,
+        )
+    )  # fmt: skip
+    use = library.models.get().kind == NATIVE_KIND if use is None else use
+    joined = _find_joined(library, native, ear)
+    if joined is None or stale_reason(library, joined) is not None:
+        sources = [native.name, ear.name]
+        name = free_name(library, " and ".join(sources)) if joined is None else joined.name
+        return ear.id, join_models(library, sources, name, progress, use=use)
+    if use:
+        library.models.activate(joined.id)
+    return ear.id, joined.id
+
+
+def _find_ear(library: Library, key: str, name: str) -> ModelRecord | None:
+    """Return the model of a network alone, with this name if one is given."""
+    return next(
+        (
+            record
+            for record in library.models.all()
+            if record.settings.get("representation") == EAR
+            and record.settings["vectors"] == key
+            and name in ("", record.name)
+        ),
+        None,
+    )
+
+
+def _find_joined(library: Library, *sources: ModelRecord) -> ModelRecord | None:
+    """Return the model that joins these sources, or sources of the same names that were replaced since."""
+    names, ids = [source.name for source in sources], [source.id for source in sources]
+    joined = (record for record in library.models.all() if record.kind == JOINED_KIND)
+    return next((r for r in joined if r.settings["sources"] == names or r.settings["model_ids"] == ids), None)
 
 
 def add_text(
@@ -119,10 +156,21 @@ def run_text_job(
     add_text(library, Path(audio), Path(text), Path(tokenizer), progress, **options)
 
 
-def run_ear_job(library: Library, *, path: str, progress: Progress, **options: Any) -> None:
-    """Run :func:`add_ear` as a job, and delete the file if it was uploaded."""
-    file = Path(path)
-    add_ear(library, file, progress, **options)
+def run_ear_job(library: Library, *, path: str = "", progress: JobProgress, **options: Any) -> None:
+    """Run :func:`add_ear` as a job, and delete the file if it was uploaded.
+
+    Without a path, the network is MusiCNN, which is downloaded if it is not installed.
+    """
+    if not path:
+        progress("looking for MusiCNN")
+    file = Path(path) if path else find_weights() or install_weights()
+    _, joined_id = add_ear(library, file, progress, **options)
+    joined = library.models.get(joined_id)
+    progress.outcome = (
+        f"{joined.name} is now in use. To return to Sound, choose it on the Train page, under Models."
+        if joined.is_active
+        else f"{joined.name} was added."
+    )
     if file.parent == uploads_of(library):
         file.unlink(missing_ok=True)
 

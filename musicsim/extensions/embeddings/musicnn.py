@@ -14,6 +14,7 @@ import numpy as np
 from musicsim._arrays import Float32Array
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.checkpoints import read_checkpoint
+from musicsim.extensions.embeddings.weights import DOWNLOAD
 from musicsim.extras import install_command
 
 TAGS = (
@@ -28,36 +29,58 @@ TAGS = (
 N_FRAMES, N_BANDS = 187, 96  # size of a patch; 187 frames are 3 seconds
 OUTPUT = "pools_and_tags"  # both outputs in one row
 N_POOLED = 753  # channels of the front end and of the three layers after it
-_FOLDER = "musicnn/MSD_musicnn/"
+_FOLDER, _PARTS = "musicnn/MSD_musicnn/", (".index", ".data-00000-of-00001")
 _MAX_BYTES = 64 << 20
 _OPSET, _IR = 17, 8
+_BLOCK = 16  # channels that onnxruntime computes together
 _EPSILON = 1e-3  # of TensorFlow's batch normalization
 
 
 def is_musicnn(path: Path) -> bool:
-    """Return whether a file is the package with the weights."""
-    return path.suffix == ".whl"
+    """Return whether a path is the package with the weights: its wheel, or the folder in which it is installed."""
+    return path.suffix == ".whl" or path.is_dir()
 
 
 def convert(path: Path) -> bytes:
-    """Return an ONNX network with the weights in musicnn's wheel.
+    """Return an ONNX network with the weights in musicnn's wheel, or in the folder in which it is installed.
 
     Its input is `patches` (n, 187, 96). Its output :data:`OUTPUT` (n, 1556) contains the mean of each pooled channel
     over time, the maximum of each, and the probabilities of the tags. `penultimate` is (n, 200). Raises ModelError if
     the file is not this package, and LibraryError if the package `onnx` is missing.
     """
     try:
-        with zipfile.ZipFile(path) as wheel:
-            parts = [wheel.getinfo(_FOLDER + name) for name in (".index", ".data-00000-of-00001")]
-            if any(part.file_size > _MAX_BYTES for part in parts):
-                raise ValueError("its weights are too large")
-            weights = read_checkpoint(*(wheel.read(part) for part in parts))
-        return _build(weights)
+        return _build(read_checkpoint(*_read_parts(path)))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise ModelError(
-            f"{path.name}: the weights of musicnn cannot be read ({error}). Download the package again: "
-            "pip download --no-deps musicnn==0.1.0"
+            f"{path.name}: the weights of musicnn cannot be read ({error}). Download the package again: {DOWNLOAD}"
         ) from error
+
+
+def _read_parts(path: Path) -> list[bytes]:
+    if path.is_dir():
+        return [(path.parent / _FOLDER / name).read_bytes() for name in _PARTS]
+    with zipfile.ZipFile(path) as wheel:
+        parts = [wheel.getinfo(_FOLDER + name) for name in _PARTS]
+        if any(part.file_size > _MAX_BYTES for part in parts):
+            raise ValueError("its weights are too large")
+        return [wheel.read(part) for part in parts]
+
+
+def _turn_kernel(weights: Mapping[str, Float32Array], number: int) -> tuple[Float32Array, Float32Array, Float32Array]:
+    """Return kernels (channels, 1, time, bands) and biases of a layer, and the sign by which both are multiplied.
+
+    Then the maximum of the sums gives the maximum of the normalized ones, also if normalization changes their sign.
+    Channels of zeros fill the last block, because the network takes twice as long with incomplete ones.
+    """
+    name = f"conv2d_{number}" if number else "conv2d"
+    sign = np.where(weights[f"batch_normalization_{number + 1}/gamma"] < 0, -1, 1).astype(np.float32)
+    kernel = weights[f"{name}/kernel"].transpose(3, 2, 0, 1) * sign[:, None, None, None]
+    n_more = -len(sign) % _BLOCK
+    return (
+        np.pad(kernel, ((0, n_more), (0, 0), (0, 0), (0, 0))),
+        np.pad(weights[f"{name}/bias"] * sign, (0, n_more)),
+        sign,
+    )
 
 
 def _build(weights: Mapping[str, Float32Array]) -> bytes:
@@ -84,14 +107,24 @@ def _build(weights: Mapping[str, Float32Array]) -> bytes:
         ]
         return add("BatchNormalization", [x, *values], f"{name}_out", epsilon=_EPSILON)
 
-    def convolve(x: str, number: int, pads: list[int]) -> str:
-        """Convolve, rectify and normalize; stored kernels have the shape (time, bands, inputs, outputs)."""
-        name = f"conv2d_{number}" if number else "conv2d"
-        kernel = weights[f"{name}/kernel"].transpose(3, 2, 0, 1)
-        if len(pads) == 2:  # a layer whose bands are the channels of the layer before it
-            kernel = kernel[:, 0].transpose(0, 2, 1)
+    def convolve(x: str, number: int) -> str:
+        """Convolve the channels of a layer over time, rectify and normalize."""
+        name = f"conv2d_{number}"
+        kernel = weights[f"{name}/kernel"][:, :, 0].transpose(2, 1, 0)  # stored as (time, inputs, 1, outputs)
         inputs = [x, constant(f"{name}/kernel", kernel), constant(f"{name}/bias", weights[f"{name}/bias"])]
-        return normalize(add("Relu", [add("Conv", inputs, f"{name}_sum", pads=pads)], f"{name}_out"), number + 1)
+        return normalize(add("Relu", [add("Conv", inputs, f"{name}_sum", pads=[3, 3])], f"{name}_out"), number + 1)
+
+    def loudest_band(x: str, number: int, before: int, after: int) -> str:
+        """Convolve an image, rectify and normalize it, and return the maximum over bands, (n, channels, time)."""
+        name, (kernel, bias, sign) = f"conv2d_{number}", _turn_kernel(weights, number)
+        inputs = [x, constant(f"{name}/kernel", kernel), constant(f"{name}/bias", bias)]
+        convolved = add("Conv", inputs, f"{name}_sum", pads=[before, 0, after, 0])
+        # first, because it leaves few numbers: to rectify and normalize all takes as long as to convolve them
+        pooled = add("MaxPool", [convolved], f"{name}_pooled", kernel_shape=[1, N_BANDS - kernel.shape[3] + 1])
+        channels = constant(f"{name}/channels", np.arange(len(sign)))
+        loudest = add("Squeeze", [add("Gather", [pooled, channels], f"{name}_all", axis=1), "bands"], f"{name}_loudest")
+        turned = add("Mul", [loudest, constant(f"{name}/sign", sign[:, None])], f"{name}_turned")
+        return normalize(add("Relu", [turned], f"{name}_out"), number + 1)
 
     def multiply(x: str, name: str, output: str) -> str:
         values = [constant(f"{name}/{part}", weights[f"{name}/{part}"]) for part in ("kernel", "bias")]
@@ -99,14 +132,14 @@ def _build(weights: Mapping[str, Float32Array]) -> bytes:
 
     expanded = add("Unsqueeze", ["patches", constant("one", np.array([1]))], "image")
     normalized = normalize(expanded, 0)
-    timbre = [convolve(normalized, number, [3, 0, 3, 0]) for number in (0, 1)]
+    constant("bands", np.array([3]))
+    timbre = [loudest_band(normalized, number, 3, 3) for number in (0, 1)]
     # TensorFlow pads even kernels with one more zero at the end
     sizes = {2: 128, 3: 64, 4: 32}
-    rhythm = [convolve(normalized, number, [size // 2 - 1, 0, size // 2, 0]) for number, size in sizes.items()]
-    front = [add("ReduceMax", [x], f"{x}_loudest", axes=[3], keepdims=0) for x in (*timbre, *rhythm)]
-    layers = [add("Concat", front, "front", axis=1)]
+    rhythm = [loudest_band(normalized, number, size // 2 - 1, size // 2) for number, size in sizes.items()]
+    layers = [add("Concat", [*timbre, *rhythm], "front", axis=1)]
     for number in (5, 6, 7):
-        layer = convolve(layers[-1], number, [3, 3])
+        layer = convolve(layers[-1], number)
         layers.append(layer if number == 5 else add("Add", [layer, layers[-1]], f"layer_{number}"))
     pooled = add("Concat", layers, "pooled", axis=1)
     mean = add("ReduceMean", [pooled], "mean", axes=[2], keepdims=1)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int64Array
+from musicsim._npy import save_array
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.embeddings.files import read_embedding
 from musicsim.library.disk.arrays import atomic_folder
@@ -83,7 +84,7 @@ class EmbeddingStore:
                 return about
             shutil.rmtree(folder, ignore_errors=True)
             with atomic_folder(folder) as temporary:
-                np.save(temporary / "vectors.npy", vectors, allow_pickle=False)
+                save_array(temporary / "vectors.npy", vectors)
                 (temporary / "names.json").write_text(names_json, encoding="utf-8")
                 facts = {"format": 1, "label": about.label, "problems": problems, "note": note}
                 (temporary / "about.json").write_text(json.dumps(facts), encoding="utf-8")

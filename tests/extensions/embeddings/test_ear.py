@@ -10,8 +10,9 @@ from onnx import TensorProto, helper, save
 
 from musicsim.audio import SAMPLE_RATE, load
 from musicsim.errors import ModelError
+from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.joined_model import JOINED_KIND
-from musicsim.explorer.refresh.model_catalogue import stale_reason
+from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import read_example
 from musicsim.explorer.search.why_sides import explain_result
@@ -192,14 +193,35 @@ def test_song_without_vector_is_not_tried_again(tiny_library, own_music, tmp_pat
 
 
 def test_joined_model_is_refitted_after_its_sources(tiny_library, tmp_path):
-    path = write_network(tmp_path / "net.onnx")
-    _, joined_id = add(tiny_library, path, model_name="bands")
-    tiny_library.models.delete(tiny_library.models.find("bands").id)
-    add(tiny_library, path, model_name="bands", use=False)
+    ear_id, joined_id = add(tiny_library, write_network(tmp_path / "net.onnx"), model_name="bands")
+    settings = RepresentationSettings(**tiny_library.models.get(ear_id).settings)
+    add_representation(tiny_library, settings, "bands", hush)
     joined = tiny_library.models.get(joined_id)
     assert stale_reason(tiny_library, joined) == "these models have been replaced since it was fitted: bands"
     refresh(tiny_library)
     assert stale_reason(tiny_library, tiny_library.models.find(joined.name)) is None
+
+
+def test_same_network_is_added_once(tiny_library, tmp_path):
+    path = write_network(tmp_path / "net.onnx")
+    ids = add(tiny_library, path)
+    names = [record.name for record in tiny_library.models.all()]
+    tiny_library.models.activate(tiny_library.models.native().id)
+    assert add(tiny_library, path) == ids
+    assert [record.name for record in tiny_library.models.all()] == names
+    assert tiny_library.models.active().id == ids[1]
+    tiny_library.models.rename(ids[0], "renamed")
+    assert add(tiny_library, path) == ids
+    assert add(tiny_library, path, model_name="other")[0] != ids[0]
+
+
+def test_joined_model_whose_source_was_replaced_is_joined_again(tiny_library, tmp_path):
+    path = write_network(tmp_path / "net.onnx")
+    add(tiny_library, path, model_name="bands")
+    tiny_library.models.delete(tiny_library.models.find("bands").id)
+    ear_id, joined_id = add(tiny_library, path, model_name="bands", use=False)
+    assert tiny_library.models.get(joined_id).settings["model_ids"] == [tiny_library.models.native().id, ear_id]
+    assert [record.kind for record in tiny_library.models.all()].count(JOINED_KIND) == 1
 
 
 @pytest.mark.parametrize(
@@ -222,7 +244,9 @@ def test_command_adds_ear_and_search_uses_it(tiny_library, tmp_path):
     folder = tiny_library.folder
     out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--every", 1, "--name", "Bands", library=folder)
     assert "Sound and Bands was added, and is now in use." in out
-    assert [job.state for job in tiny_library.jobs.recent()] == ["done"]
+    out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--every", 1, "--name", "Bands", library=folder)
+    assert "Sound and Bands was already there, and is now in use." in out
+    assert [job.state for job in tiny_library.jobs.recent()] == ["done", "done"]
     assert json.loads(run("similar", 1, "-k", 2, "--json", library=folder)[0])
     _, problem = run("models", "add-ear", path, "--front-end", "other", library=folder, expect=2)
     assert "must be one of musicnn, essentia, vggish, librosa" in " ".join(problem.split())

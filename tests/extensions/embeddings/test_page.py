@@ -99,6 +99,15 @@ def test_damaged_vectors_do_not_break_pages_or_scans(full, mine, tmp_path, name)
         assert np.isnan(features).all()
 
 
+@pytest.mark.parametrize(("weights", "label"), [(None, "Download and add"), (Path("musicnn"), "Add MusiCNN")])
+def test_musicnn_is_added_by_button(full, monkeypatch, weights, label):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    monkeypatch.setattr("musicsim.extensions.embeddings.ear_page.find_weights", lambda: weights)
+    press(open_page("train", "models"), label)
+    assert started == [("ear", {})]
+
+
 @pytest.mark.parametrize(("name", "front_end"), [("musicnn-0.1.0-py3-none-any.whl", ""), ("net.onnx", "essentia")])
 def test_uploaded_network_starts_job(full, monkeypatch, name, front_end):
     started = []
