@@ -5,6 +5,7 @@ is fitted on these pieces only.
 
 - Learning: from the composers of one half, or from folders of other packages, evaluated on the other half against the
   same vectors before. "automatic" is the app's method, which chooses among the learners on the composers it may see.
+  "quick" and "ranking" are its other methods; they choose C on these composers only, and their models are always used.
 - Small libraries: some packages, with folders only, artists only or neither. Half of the labels are hidden, and the
   app's automatic learning is evaluated on those. The constants are then learned from the other pieces.
 - Descriptors: learning on published collections, as in experiments.descriptors.
@@ -26,12 +27,19 @@ from experiments.support.halves import Gains, gain_row, halves, learned_rows
 from experiments.support.music_sets import MusicSet, music_sets
 from experiments.support.parts import KeptParts, Rows
 from experiments.support.pieces import Pieces
-from experiments.support.small_libraries import ARTISTS, KNOWN, SIZES, automatic_gains, small_claims, small_rows
+from experiments.support.small_libraries import ARTISTS, KNOWN, SIZES, app_gains, small_claims, small_rows
 from experiments.support.timbre import app_models
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.library import Library
 
 AUTOMATIC_SPLITS = {False: 4, True: 20}  # short protocol, full protocol
+METHODS: dict[str, dict[str, Any]] = {
+    "automatic": {},
+    "quick": {"quick": True},
+    "mean": {"method": "mean"},
+    "ranking": {"method": "ranking"},
+    "ranking with the trace": {"method": "ranking", "regularizer": "trace"},
+}
 
 
 def run(settings: Settings, progress: Progress) -> tuple[Rows, list[Claim]]:
@@ -50,7 +58,7 @@ def _measured(music: MusicSet, settings: Settings, cache: Path, progress: Progre
     spaces = dict(app_models(library, pieces, others=False))
     kept = KeptParts(cache / "parts" / _digest(pieces, spaces, settings))
     rows = kept.rows("learning", lambda: learned_rows(spaces, pieces, settings, progress))
-    rows.append(_automatic_row(library, pieces, settings, kept, progress))
+    rows += [_app_row(library, pieces, settings, kept, progress, method) for method in METHODS]
     small: Rows = []
     for size in SIZES:
         for known in KNOWN:
@@ -74,23 +82,23 @@ def _digest(pieces: Pieces, spaces: dict[str, Float64Array], settings: Settings)
     return of.hexdigest()[:16]
 
 
-def _automatic_row(
-    library: Library, pieces: Pieces, settings: Settings, kept: KeptParts, progress: Progress
+def _app_row(
+    library: Library, pieces: Pieces, settings: Settings, kept: KeptParts, progress: Progress, method: str
 ) -> dict[str, Any]:
     gains, said = [], []
     for number, is_out in enumerate(halves(pieces, AUTOMATIC_SPLITS[settings.full], settings.seed), start=1):
 
         def measured(is_out: BoolArray = is_out) -> Rows:
-            of, what = automatic_gains(library, pieces, is_out, ARTISTS)
+            of, what = app_gains(library, pieces, is_out, ARTISTS, **METHODS[method])
             by_query = {measure: values.tolist() for measure, values in of.by_query.items()}
             return [{"kept": what, "skew": of.skew, "gains": by_query}]
 
-        row = kept.rows(f"automatic, split {number}", measured)[0]
+        row = kept.rows(f"{method}, split {number}", measured)[0]
         by_query = {measure: np.array(values) for measure, values in row["gains"].items()}
         gains.append(Gains(by_query, row["skew"]))
         said.append(row["kept"])
-        progress(f"automatic, split {number}: {said[-1]}")
-    row = gain_row("learning", "Sound, automatic, composers", gains, pieces, settings.seed)
+        progress(f"{method}, split {number}: {said[-1]}")
+    row = gain_row("learning", f"Sound, {method}, composers", gains, pieces, settings.seed)
     return row | {"kept": "; ".join(said)}
 
 

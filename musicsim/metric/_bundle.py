@@ -25,7 +25,7 @@ from musicsim.metric.convergence import next_momentum
 from musicsim.metric.planes import Planes
 from musicsim.metric.qp import solve_dual
 
-_MASTER_STEPS = {True: 60, False: 300}  # Maximum number of steps for a linear penalty (True) or any other (False)
+_MASTER_STEPS = {True: 60, False: 300}  # maximum number of steps for a penalty with a fixed slope (True) or any other
 _MASTER_SHARE = 0.1  # (*) is solved until its gap is this share of the predicted decrease
 # Number of rounds that planes without weight are kept: at first, and after the objective has stagnated.
 _KEPT, _KEPT_LATE = 40, 150
@@ -65,7 +65,7 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
     """Continue from `state` until the gap is closed, all cuts are used, or the callback stops the search."""
     penalty, C = problem.penalty, problem.C
     if state is None:
-        center = problem.project(np.zeros(problem.cone.size))
+        center = problem.start
         planes, weights, mu = Planes(problem.cone.size), np.empty(0), 0.0
     else:
         # mu scales with the curvature, which is proportional to C
@@ -77,13 +77,13 @@ def solve_bundle(problem: Problem, search: Search, state: BundleState | None = N
     if mu == 0.0:
         mu = problem.scale(cut.loss, cut.dpsi)
     if not weights.any():
-        weights[-1] = C  # if C is so small that W = 0 is optimal, the plane at 0 proves it
+        weights[-1] = C  # if C is so small that the start is optimal, the plane there proves it
     bound = problem.lower_bound(planes, weights)
     is_over = search.note(center, best, bound, len(planes))
     slope = penalty.slope
     Y, momentum = center.point, 1.0
     steering, tighter = _Steering(mu, best, search.tol), _TighterBound(problem, search)
-    while not is_over and steering.mu > 0:
+    while not is_over and steering.mu + penalty.curvature > 0:
         trial = solve_master(problem, planes, weights, slope, Y, steering.mu, best, search.tol)
         weights, slope = trial.weights, trial.slope
         bound = problem.lower_bound(planes, weights, trial.P)
@@ -165,7 +165,9 @@ class _TighterBound:
         self._due -= 1
         if self._due > 0:
             return bound
-        trial = solve_master(self._problem, planes, weights, slope, W.point, mu / _BOUND_FALL, least, tol)
+        # a penalty with a curvature needs no proximal term, without which the bound is the best of these planes
+        smaller = 0.0 if self._problem.penalty.curvature > 0 else mu / _BOUND_FALL
+        trial = solve_master(self._problem, planes, weights, slope, W.point, smaller, least, tol)
         raised = max(bound, self._problem.lower_bound(planes, trial.weights, trial.P))
         self._wait = 1 if raised - bound >= _BOUND_GAIN * gap else 2 * self._wait
         self._due = self._wait
@@ -184,34 +186,36 @@ def solve_master(
 ) -> Trial:
     """Solve (*) by its dual, in the weights a of the planes and the slope G of the penalty (unless G is fixed).
 
-    Let V = Y + (sum a_i psi_i - G) / mu, and let W be the projection of V. Then the dual value is
+    Let m be mu plus the curvature of the penalty. Let W be the projection of V = (mu Y + sum a_i psi_i - G) / m. Then
+    the dual value is
 
-        sum a_i loss_i + mu/2 (||Y||^2 - ||W||^2).
+        sum a_i loss_i + penalty(0) + mu/2 ||Y||^2 - m/2 ||W||^2.
 
     This value is a smooth concave function; its gradient is loss_i - <W, psi_i> in a, and W in G. Projections are
-    nonexpansive, so its curvature is at most the structure kernel / mu (twice that if G is free). In this metric, each
+    nonexpansive, so its curvature is at most the structure kernel / m (twice that if G is free). In this metric, each
     step of an accelerated proximal gradient method needs one small quadratic program and one projection.
     """
     penalty, C = problem.penalty, problem.C
-    stretch = 1.0 if penalty.is_linear else 2.0
-    H = planes.gram * (stretch / mu)
+    stretch = 1.0 if penalty.has_fixed_slope else 2.0
+    m = mu + penalty.curvature
+    H = planes.gram * (stretch / m)
     a = old_a = weights
     G = old_G = slope
     momentum, dual = 1.0, -np.inf
-    offset = 0.5 * mu * float(Y @ Y)
+    offset = penalty.constant + 0.5 * mu * float(Y @ Y)
     least = np.inf
     best_weights, best_slope = weights, slope
     P: Float64Array | None = None
-    for step in range(_MASTER_STEPS[penalty.is_linear]):
-        V = Y + (planes.combine(a) - G) / mu
+    for step in range(_MASTER_STEPS[penalty.has_fixed_slope]):
+        V = (mu * Y + planes.combine(a) - G) / m
         W = problem.project(V)
         rise = planes.slacks(W.point)
-        dual_value = float(a @ planes.loss) + offset - 0.5 * mu * float(W.point @ W.point)
+        dual_value = float(a @ planes.loss) + offset - 0.5 * m * float(W.point @ W.point)
         step_taken = W.point - Y
         model = penalty.value(W.point) + C * max(0.0, float(rise.max()))
         value = model + 0.5 * mu * float(step_taken @ step_taken)
         if dual_value > dual:
-            dual, best_weights, best_slope, P = dual_value, a, G, mu * (W.point - V)
+            dual, best_weights, best_slope, P = dual_value, a, G, m * (W.point - V)
         if step == 0 or value < least:
             least, nearest, least_model = value, W, model
         gap = least - dual
@@ -219,14 +223,14 @@ def solve_master(
             break
         with problem.measure("qp"):
             new_a = solve_dual(H, -(rise + H @ a), C, a, 1e-2 * max(gap, 1e-12 * best))
-        new_G = G if penalty.is_linear else penalty.project_slope(G + (mu / stretch) * W.point)
+        new_G = G if penalty.has_fixed_slope else penalty.project_slope(G + (m / stretch) * W.point)
         if rise @ (new_a - old_a) + W.point @ (new_G - old_G) < 0.0:
             momentum = 1.0
         momentum, factor = next_momentum(momentum)
         a = np.maximum(new_a + factor * (new_a - old_a), 0.0)
         if a.sum() > C:
             a *= C / a.sum()
-        if not penalty.is_linear:
+        if not penalty.has_fixed_slope:
             G = penalty.project_slope(new_G + factor * (new_G - old_G))
         old_a, old_G = new_a, new_G
     return Trial(nearest, least_model, best_weights, best_slope, P)

@@ -31,7 +31,7 @@ Returns the metric, the weights of the planes (for the lower bound), and the P f
 def solve_cutting_plane(problem: Problem, search: Search, inner: Inner) -> None:
     """Alternate between the inner solver and the oracle until the gap is closed."""
     planes, weights = Planes(problem.cone.size), np.empty(0)
-    W = problem.project(np.zeros(problem.cone.size))
+    W = problem.start
     bound = 0.0
     while True:
         cut, objective = problem.cut(W)
@@ -59,17 +59,17 @@ class ADMM:
     the call continues in stages of growing length. Each stage starts from the mean iterate of the previous stage, which
     is the center of the circle. Once a call has continued in stages, rho is fixed.
 
-    With the trace, W is split from Z, which is in the cone. With the L2,1 norm, there is a second Z, which the penalty
-    shrinks row by row. The small program then has the same form, with the mean of both Z and with 2 rho.
+    With a fixed slope, W is split from Z, which is in the cone. With the L2,1 norm, there is a second Z, which the
+    penalty shrinks row by row. The small program then has the same form, with the mean of both Z and with 2 rho.
     """
 
     def __init__(self, problem: Problem, n_steps: int) -> None:
         self.problem, self.n_steps = problem, n_steps
         self.rho = self.high = 0.0
-        n_splits = 1 if problem.penalty.is_linear else 2
-        self.Z = [np.zeros(problem.cone.size) for _ in range(n_splits)]
+        n_splits = 1 if problem.penalty.has_fixed_slope else 2
+        self.Z = [problem.penalty.start.copy() for _ in range(n_splits)]
         self.U = [np.zeros(problem.cone.size) for _ in range(n_splits)]
-        self._W = np.zeros(problem.cone.size)
+        self._W = problem.penalty.start
         self._best, self._bound = np.inf, 0.0
         self._is_fixed = False
 
@@ -123,14 +123,15 @@ class ADMM:
     def _step(self, planes: Planes, weights: Float64Array) -> tuple[Float64Array, Float64Array, bool]:
         """Return W, the weights of the planes, and whether the iterates have converged."""
         problem, n = self.problem, len(self.Z)
-        linear = problem.penalty.slope if problem.penalty.is_linear else 0.0
+        linear = problem.penalty.slope if problem.penalty.has_fixed_slope else 0.0
         rho = n * self.rho
+        total = rho + problem.penalty.curvature
         R = sum(Z - U for Z, U in zip(self.Z, self.U, strict=True)) / n
-        b = planes.psi @ (rho * R - linear) - rho * planes.loss  # (4.13)
+        b = planes.psi @ (rho * R - linear) - total * planes.loss  # (4.13)
         with problem.measure("qp"):
-            # (4.11) is 1 / rho times this program
-            weights = solve_dual(planes.gram, b, problem.C, weights, _QP_TOL * problem.C * rho)
-        W = R + (planes.combine(weights) - linear) / rho  # (4.10)
+            # (4.11) is 1 / total times this program
+            weights = solve_dual(planes.gram, b, problem.C, weights, _QP_TOL * problem.C * total)
+        W = (rho * R + planes.combine(weights) - linear) / total  # (4.10)
         change = residual = 0.0
         for i, (Z, U) in enumerate(zip(self.Z, self.U, strict=True)):  # (4.6, 4.7)
             shifted = W + U
@@ -166,7 +167,7 @@ class Subgradient:
 
     def __init__(self, problem: Problem, tol: float) -> None:
         self.problem, self.tol = problem, tol
-        self.W = problem.project(np.zeros(problem.cone.size))
+        self.W = problem.start
 
     def __call__(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array, Float64Array | None]:
         problem, penalty = self.problem, self.problem.penalty

@@ -2,19 +2,20 @@
 
 import warnings
 from collections.abc import Callable
+from itertools import count, pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from musicsim._arrays import Float64Array
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.blas import one_blas_thread
 from musicsim.metric._bundle import BundleState, solve_bundle
 from musicsim.metric._cutting_plane import ADMM, Subgradient, solve_cutting_plane
 from musicsim.metric._problem import Problem, Search
-from musicsim.metric.cone import Cone, Regularizer, RowNorms, Trace
+from musicsim.metric.cone import Cone, PlainDistance, Regularizer, RowNorms, Trace
 from musicsim.metric.oracles import LOSSES, Oracle
 from musicsim.metric.stochastic import solve_stochastic
 from musicsim.relevance import Relevance
@@ -22,9 +23,11 @@ from musicsim.relevance import Relevance
 _CHOICES = {
     "loss": LOSSES,
     "structure": ("full", "diagonal"),
-    "regularizer": ("trace", "l21"),
+    "regularizer": ("trace", "l21", "plain"),
     "solver": ("bundle", "admm", "subgradient"),
 }
+
+_LEAST_FALL = 1e-9  # least fall of the mean loss, at most 1, for which the plain metric is doubled; above rounding
 
 
 def as_relevance(y: Any, n: int) -> Relevance:
@@ -75,12 +78,16 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             check_positive(name, getattr(self, name))
 
     def _warn_if_zero(self, metric: Float64Array, source: str) -> None:
-        """Warn the caller of `fit` if a metric of 0 is optimal; a C that is too small is the usual reason."""
+        """Warn the caller of `fit` if a metric of 0 is optimal, usually because C is too small."""
         is_optimal = self.objective_ - self.dual_bound_ <= self.tol * self.objective_
         if is_optimal and not metric.any():
+            advice = (
+                "large: lower C."
+                if self.regularizer == "plain"
+                else f"small for the scale of {source}: raise C or scale {source}."
+            )
             warnings.warn(
-                f"The best metric is 0, which maps all songs to the same point. C={self.C:g} is probably too small for "
-                f"the scale of {source}: raise C or scale {source}.",
+                f"The best metric is 0, which maps all songs to the same point. C={self.C:g} is probably too {advice}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -106,14 +113,13 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             return bool(callback is not None and callback({**step, "components": lambda: components(W)}))
 
         oracle = Oracle(songs, relevance, self.loss, int(self.k), self.structure, cone.widths)
-        has_row_norms = self.regularizer == "l21" and self.structure == "full"
-        penalty: Regularizer = RowNorms(cone) if has_row_norms else Trace(cone)
-        problem = Problem(oracle, cone, penalty, float(self.C))
+        rng = np.random.default_rng(self.random_state)
+        problem = Problem(oracle, cone, self._penalty(oracle, cone, rng), float(self.C))
         search = Search(float(self.tol), problem, int(self.max_cuts), watch)
         end_state = None
         with one_blas_thread():  # the matrices are small; two threads were four times slower
             if self.n_queries is not None and self.n_queries < oracle.n_queries:
-                solve_stochastic(problem, search, int(self.n_queries), np.random.default_rng(self.random_state))
+                solve_stochastic(problem, search, int(self.n_queries), rng)
             elif self.solver == "bundle":
                 end_state = solve_bundle(problem, search, state)
             elif self.solver == "admm":
@@ -126,3 +132,18 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         self.history_, self.seconds_ = search.history, problem.seconds
         search.warn_if_open(f"{search.n_cuts} cuts", f"Raise max_cuts, or lower C, which is {self.C:g}.", stacklevel)
         return search.best.point, end_state
+
+    def _penalty(self, oracle: Oracle, cone: Cone, rng: np.random.Generator) -> Regularizer:
+        if self.regularizer == "plain":
+            slots = None
+            if self.n_queries is not None and self.n_queries < oracle.n_queries:
+                slots = rng.permutation(oracle.n_queries)[: int(self.n_queries)]
+            return PlainDistance(cone, _plain_multiple(oracle, cone, slots))
+        return RowNorms(cone) if self.regularizer == "l21" and self.structure == "full" else Trace(cone)
+
+
+def _plain_multiple(oracle: Oracle, cone: Cone, slots: Int64Array | None) -> float:
+    """Return the first m of 1, 2, 4, ... for which the metric 2 m I has no smaller mean loss than m I."""
+    with one_blas_thread():
+        slacks = (oracle.cut(2.0**power * cone.unit, slots=slots).slack for power in count())
+        return 2.0 ** next(power for power, (a, b) in enumerate(pairwise(slacks)) if a - b <= _LEAST_FALL)

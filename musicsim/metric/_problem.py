@@ -3,8 +3,10 @@
     minimize  f(W) = penalty(W) + C max(0, slack(W))  over the cone,                (4.1, 4.2)
 
 where slack(W) is the mean structured hinge loss over the queries. The oracle returns the slack, and a plane below
-it. Let a >= 0 be weights of planes with sum(a) <= C, and t >= 1 with <sum a_i psi_i, W> <= t penalty(W) on the cone.
-Then sum(a_i loss_i) / t is a lower bound on the optimum. All solvers use this bound as their certificate.
+it. Let a >= 0 be weights of planes with sum(a) <= C. The minimum of penalty(W) + sum a_i (loss_i - <W, psi_i>) is then
+a lower bound on the optimum. A norm does not limit this minimum unless <sum a_i psi_i, W> <= penalty(W) on the cone.
+The weights are therefore divided by a t >= 1 for which this holds, and the bound is sum(a_i loss_i) / t. All solvers
+use this bound as their certificate.
 """
 
 import time
@@ -12,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.metric.cone import Cone, Projection, Regularizer
@@ -55,16 +55,20 @@ class Problem:
             cut = self.oracle.cut(W.point, W.factors if is_low_rank else None, slots=self.slots)
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
+    @property
+    def start(self) -> Projection:
+        """The metric with the least penalty."""
+        return self.project(self.penalty.start)
+
     def scale(self, loss: float, psi: Float64Array) -> float:
-        """Return the proximal weight with which a gradient step from 0 reduces the plane to 0; 0 if no step helps."""
+        """Return the proximal weight with which a gradient step reduces a plane at the start to 0; 0 if none helps."""
         psi = psi.ravel()
-        step = self.project(self.C * psi - self.penalty.gradient(np.zeros(psi.size))).point
+        step = self.project(self.C * psi - self.penalty.gradient(self.penalty.start)).point
         return float(step @ psi) / loss if loss > 0 else 0.0
 
     def lower_bound(self, planes: Planes, weights: Float64Array, P: Float64Array | None = None) -> float:
         """Return the lower bound that the weights of planes give; for P, see ``dual_scale``."""
-        scale = self.penalty.dual_scale(planes.combine(weights), P)
-        return float(weights @ planes.loss) / max(1.0, scale)
+        return self.penalty.lower_bound(float(weights @ planes.loss), planes.combine(weights), P)
 
 
 @dataclass

@@ -4,8 +4,10 @@ For solvers, a metric is one flat vector: the raveled (w, w) matrices of the blo
 diagonal weight r, and its penalty is sum(r * diag(W)). In scaled coordinates (:mod:`musicsim.metric.coordinates`), the
 trace of a metric has weights other than 1.
 
-Each penalty is the maximum of <G, W> over a set of G. `dual_scale` measures how far a combination of planes is
-outside this set; the lower bounds of all solvers are based on it.
+The trace and the row norms are the maximum of <G, W> over a set of G. `dual_scale` measures how far a combination of
+planes is outside this set; the lower bounds of all solvers are based on it. If the set has only one G, the penalty has
+a fixed `slope`, and is ``constant + <slope, W> + curvature / 2 ||W||^2``. Only the distance from the plain
+metric has a curvature.
 """
 
 from collections.abc import Iterator, Sequence
@@ -92,13 +94,31 @@ class Cone:
         return largest
 
 
-class Trace:
-    """Sum of r_i W_ii, linear on the cone (equation 4.1); `slope` is the only feasible G."""
+class _Norm:
+    """A penalty without curvature, which is least at W = 0."""
 
-    is_linear = True
+    constant, curvature = 0.0, 0.0
 
     def __init__(self, cone: Cone) -> None:
         self.cone = cone
+        self.start = np.zeros(cone.size)
+
+    def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
+        """Return a t with <A, W> <= t value(W) on the cone; a P in the cone helps to find a small t."""
+        raise NotImplementedError
+
+    def lower_bound(self, loss: float, A: Float64Array, P: Float64Array | None) -> float:
+        """Return a bound below value(W) + loss - <A, W> on the cone; A and the loss may be scaled down."""
+        return loss / max(1.0, self.dual_scale(A, P))
+
+
+class Trace(_Norm):
+    """Sum of r_i W_ii, linear on the cone (equation 4.1); `slope` is the only feasible G."""
+
+    has_fixed_slope = True
+
+    def __init__(self, cone: Cone) -> None:
+        super().__init__(cone)
         self.slope = cone.unit
 
     def value(self, W: Float64Array) -> float:
@@ -115,18 +135,17 @@ class Trace:
         return W - t * self.slope
 
     def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
-        """Return a t with <A, W> <= t value(W) on the cone; a P in the cone helps to find a small t."""
         return self.cone.reach(A)
 
 
-class RowNorms:
+class RowNorms(_Norm):
     """Sum of the Euclidean norms of the rows of W (Lim, McFee and Lanckriet, ICML 2013), for a single full block."""
 
-    is_linear = False
+    has_fixed_slope = False
 
     def __init__(self, cone: Cone) -> None:
+        super().__init__(cone)
         (self._width,) = cone.widths
-        self._cone = cone
         self.slope = np.zeros(cone.size)
 
     def _rows(self, flat: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -151,8 +170,40 @@ class RowNorms:
 
     def dual_scale(self, A: Float64Array, P: Float64Array | None) -> float:
         # <A, W> <= <A + P, W> <= (largest row norm of A + P) * (sum of the row norms of W)
-        raised = self._cone.project(A).point if P is None else A + P
+        raised = self.cone.project(A).point if P is None else A + P
         return min(float(self._rows(each)[1].max()) for each in (A, raised))
 
 
-Regularizer = Trace | RowNorms
+class PlainDistance:
+    """1/2 ||W / m - I||^2, the squared distance from the plain metric m I in units of the plain metric."""
+
+    has_fixed_slope = True
+
+    def __init__(self, cone: Cone, multiple: float) -> None:
+        self.cone = cone
+        self.start = multiple * cone.unit
+        self.curvature = 1.0 / multiple**2
+        self.slope = -self.curvature * self.start
+        self.constant = self.value(np.zeros(cone.size))
+
+    def value(self, W: Float64Array) -> float:
+        away = W - self.start
+        return 0.5 * self.curvature * float(away @ away)
+
+    def gradient(self, W: Float64Array) -> Float64Array:
+        return self.curvature * (W - self.start)
+
+    def project_slope(self, G: Float64Array) -> Float64Array:
+        return self.slope
+
+    def shrink(self, W: Float64Array, t: float) -> Float64Array:
+        """Return argmin over V of t value(V) + 1/2 ||V - W||^2, ignoring the cone."""
+        return (W - t * self.slope) / (1.0 + t * self.curvature)
+
+    def lower_bound(self, loss: float, A: Float64Array, P: Float64Array | None) -> float:
+        """Return the minimum of value(W) + loss - <A, W> on the cone."""
+        W = self.cone.project(self.start + A / self.curvature).point
+        return self.value(W) + loss - float(A @ W)
+
+
+Regularizer = Trace | RowNorms | PlainDistance

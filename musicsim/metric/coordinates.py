@@ -24,6 +24,11 @@ def _varies(deviations: Float64Array, X: Float64Array) -> BoolArray:
     return np.asarray(deviations > max(_ZERO * largest, _ROUNDING * size))
 
 
+def _spread(X: Float64Array) -> float:
+    """Return the root mean square distance of two songs."""
+    return float(np.sqrt(2.0 * X.var(axis=0).sum()))
+
+
 @dataclass(frozen=True, slots=True)
 class Axes:
     """The map ``X @ basis`` for a full metric; `weights` are the weights of the learned metric's trace."""
@@ -40,6 +45,12 @@ class Axes:
         varies = _varies(deviations, X)
         scale = deviations[varies] ** -_POWER
         return cls(scale**2, axes[:, varies] * scale)
+
+    @classmethod
+    def scaled(cls, X: Float64Array) -> "Axes":
+        """Return the columns, scaled so that the mean squared distance of two songs is 1."""
+        d = X.shape[1]
+        return cls(np.ones(d), np.eye(d) / _spread(X))
 
     def apply(self, X: Float64Array) -> Float64Array:
         return X @ self.basis
@@ -67,6 +78,12 @@ class Columns:
         scale = deviations[columns] ** -_POWER
         weights = scale**2 if penalty is None else scale**2 * penalty[columns]
         return cls(weights, columns, scale, X.shape[1])
+
+    @classmethod
+    def scaled(cls, X: Float64Array) -> "Columns":
+        """Return all columns, scaled like :meth:`Axes.scaled`."""
+        d = X.shape[1]
+        return cls(np.ones(d), np.arange(d), np.full(d, 1.0 / _spread(X)), d)
 
     def apply(self, X: Float64Array) -> Float64Array:
         return X[:, self.columns] * self.scale

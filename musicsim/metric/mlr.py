@@ -21,7 +21,9 @@ class MLR(LinearMetric, RankingLearner):
     """A Mahalanobis metric that ranks the relevant songs of each song before the irrelevant ones.
 
     Solves equation 4.1, ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss``. With
-    ``regularizer="l21"``, the sum of the row norms of W replaces the trace.
+    ``regularizer="l21"``, the sum of the row norms of W replaces the trace. With ``regularizer="plain"``, it is the
+    distance from the plain metric, ``1/2 ||W / c - I||^2``. There, c starts at the reciprocal of the mean squared
+    distance of two songs, and is doubled as long as the mean loss of c I falls.
 
     Parameters
     ----------
@@ -31,8 +33,9 @@ class MLR(LinearMetric, RankingLearner):
         Weight of the mean loss over the queries. :class:`MLRCV` chooses it.
     structure : "full" or "diagonal"
         Any positive semidefinite metric, or one weight per column (thesis 4.B).
-    regularizer : "trace" or "l21"
-        "l21" (robust MLR) excludes whole columns of noise. For a diagonal metric, the two are the same.
+    regularizer : "trace", "l21" or "plain"
+        "l21" (robust MLR) excludes whole columns of noise. For a diagonal metric, it is the same as "trace". "plain"
+        keeps Euclidean distance unless the examples contradict it, so it does less harm if there are few.
     solver : "bundle", "admm" or "subgradient"
         "bundle" is by far the fastest. "admm" is algorithm 4.2 with T = `admm_steps`; "subgradient" is the baseline.
         See ``docs/research/mlr.md``.
@@ -158,14 +161,17 @@ class MLR(LinearMetric, RankingLearner):
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
         coordinates: Axes | Columns
-        if self.structure == "diagonal":
+        is_varied = bool(np.ptp(songs, axis=0).any())
+        if self.regularizer == "plain" and is_varied:
+            coordinates = Columns.scaled(songs) if self.structure == "diagonal" else Axes.scaled(songs)
+        elif self.structure == "diagonal":
             coordinates = Columns.from_songs(songs)
         elif self.regularizer == "l21":
             coordinates = Axes(np.ones(songs.shape[1]), np.eye(songs.shape[1]))
         else:
             coordinates = Axes.principal(songs)
         width = len(coordinates.weights)
-        if width == 0 or not np.ptp(songs, axis=0).any():
+        if width == 0 or not is_varied:
             raise ValueError("All rows of X are equal; there is nothing to learn from.")
         cone = Cone([width], self.structure, coordinates.weights)
 

@@ -9,12 +9,21 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def count_shared(
-    items: Any, item_start: Any, users: Any, user_start: Any, played: Any, allowed: Any, listeners: Any, k: int
+    items: Any,
+    item_start: Any,
+    users: Any,
+    user_start: Any,
+    played: Any,
+    allowed: Any,
+    listeners: Any,
+    k: int,
+    by_lift: bool,
 ) -> Any:
     """Return the numbers (n, k) of the `k` items most similar to each of `items`, in any order; -1 fills the rest.
 
     The users of item i are ``users[item_start[i] : item_start[i + 1]]``. User u has played the items ``allowed[j]`` for
     all j in ``played[user_start[u] : user_start[u + 1]]``; item ``allowed[j]`` has ``listeners[j]`` listeners.
+    Similarity is the Jaccard index of the listeners, or their lift.
     """
     shared = np.zeros(len(allowed), dtype=np.int32)
     met = np.empty(len(allowed) + 1, dtype=np.int32)
@@ -34,7 +43,8 @@ def count_shared(
         for j in met[:n_met]:
             both = shared[j]
             shared[j] = 0
-            similarity = both / (own + listeners[j] - both)
+            # the number of users is a constant factor of lift, which does not change the order
+            similarity = both / (own * listeners[j]) if by_lift else both / (own + listeners[j] - both)
             if similarity < least or allowed[j] == item:
                 continue
             other = allowed[j]

@@ -9,6 +9,7 @@ Sets are stored as compressed rows that queries share: 8 bytes per entry and 40 
 take 5 MB. Arrays of songs x songs are never needed.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from musicsim._checks import check_whole
 from musicsim.relevance._kernels import count_shared
 
 BLOCK_ENTRIES = 2_000_000  # maximum number of entries in a thread's array of most similar items: 16 MB
+OVERLAPS = ("jaccard", "lift")
 
 
 def label_codes(labels: Any, name: str = "labels") -> Int64Array:
@@ -248,6 +250,7 @@ class Relevance:
         n: int | None = None,
         candidates: Any = None,
         artist_filter: bool = True,
+        overlap: str = "jaccard",
     ) -> "Relevance":
         """Make the `k` items that share the most listeners with an item relevant to it.
 
@@ -269,14 +272,20 @@ class Relevance:
         artist_filter : bool
             With `groups`: exclude songs by the query's own artist from both sets. If False, these are irrelevant,
             because an artist is not similar to itself.
+        overlap : {"jaccard", "lift"}
+            Similarity of two sets of listeners: the Jaccard index, or the number of common listeners relative to the
+            number expected by chance. By lift, popular items are not similar to everything, but two items that one
+            user each has played are as similar as possible; a larger `threshold` leaves out such items.
 
         Notes
         -----
-        Similarity is the Jaccard index of the sets of listeners, equation 5.2 of the thesis. In addition to the plays
+        The Jaccard index of the sets of listeners is equation 5.2 of the thesis. In addition to the plays
         and the result, this needs 18 bytes per play (40 bytes for triples), and 8 bytes per item and thread. Time grows
         with the sum over users of their squared number of items; all Numba threads share the items.
         """
         check_whole("k", k, 1)
+        if overlap not in OVERLAPS:
+            raise ValueError(f"overlap={overlap!r} must be one of {', '.join(OVERLAPS)}.")
         if not threshold > 0:
             raise ValueError(f"threshold={threshold} must be above 0, because a listener has at least one play.")
         artists = None if groups is None else _read_item_numbers(groups)
@@ -286,7 +295,7 @@ class Relevance:
         if n_artists > n_items:
             raise ValueError(f"groups has artist {n_artists - 1}, but plays has items 0 to {n_items - 1}.")
         allowed = np.arange(n_items) if candidates is None else _check_rows(candidates, n_items, "candidates")
-        starts, similar = _find_most_similar(listened, k, allowed)
+        starts, similar = _find_most_similar(listened, k, allowed, overlap)
         if artists is None:
             return cls(n_items, np.arange(n_items), _Sets(starts, similar, np.arange(n_items)))
         known = np.flatnonzero(artists >= 0)
@@ -334,7 +343,7 @@ class Relevance:
         """Return the rows irrelevant to query `i`, ascending, in O(n_items)."""
         return np.flatnonzero(self.judgments([self._check_query(i)])[0] == 0)
 
-    def judgements(self, queries: npt.ArrayLike) -> Int8Array:
+    def judgments(self, queries: npt.ArrayLike) -> Int8Array:
         """Return the relevance of each row of the database to some queries.
 
         Parameters
@@ -359,6 +368,11 @@ class Relevance:
         inside = np.flatnonzero(own >= 0)
         relevance[inside, own[inside]] = -1
         return relevance
+
+    def judgements(self, queries: npt.ArrayLike) -> Int8Array:
+        """Return :meth:`judgments`, under its old name."""
+        warnings.warn("judgements is called judgments now", DeprecationWarning, stacklevel=2)
+        return self.judgments(queries)
 
     def restrict(self, queries: Any = None, database: Any = None) -> "Relevance":
         """Select some queries and some songs, as for a split.
@@ -479,7 +493,9 @@ def _find_listeners(plays: Any, threshold: float, n: int | None, n_artists: int)
     return table
 
 
-def _find_most_similar(listened: sparse.csr_array, k: int, allowed: Int64Array) -> tuple[Int64Array, Int64Array]:
+def _find_most_similar(
+    listened: sparse.csr_array, k: int, allowed: Int64Array, overlap: str
+) -> tuple[Int64Array, Int64Array]:
     """Return the `k` items from `allowed` that are most similar to each item, in compressed rows."""
     from numba import get_num_threads
 
@@ -497,7 +513,7 @@ def _find_most_similar(listened: sparse.csr_array, k: int, allowed: Int64Array) 
 
     def search(first: int) -> tuple[Int64Array, Int64Array]:
         items = order[first::n_parts]
-        best = count_shared(items, *tables, allowed, listeners[allowed], k)
+        best = count_shared(items, *tables, allowed, listeners[allowed], k, overlap == "lift")
         row, rank = np.nonzero(best >= 0)
         return items[row], best[row, rank]
 

@@ -53,7 +53,7 @@ def test_model_is_learned_evaluated_and_used(page, folder):
     if enough.count():
         enough.first.click()
     expect(verdict).to_be_visible()
-    lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
+    lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer :is(.js-line, .point)")
     expect(lines.first).to_be_attached()
     expect(page.get_by_text("held-out artists").first).to_be_visible()
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()

@@ -2,20 +2,26 @@
 
 import dataclasses
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 
 from musicsim.errors import ModelError, NotFoundError, StoreLockedError
+from musicsim.explorer.learning.ranking import choose_entry
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh import learned_model
-from musicsim.explorer.refresh.learned_model import learn
+from musicsim.explorer.refresh.joined_model import join_models
+from musicsim.explorer.refresh.learned_model import choose_default_models, learn
+from musicsim.explorer.refresh.model_catalogue import refit_model
+from musicsim.explorer.refresh.model_text import settings_words
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.progress import Canceled
-from tests.learning import Watcher, score_found
+from tests.learning import RANKED, Watcher, hush, score_found
 
 
 @pytest.fixture(scope="module")
@@ -157,13 +163,113 @@ def test_random_supervision_is_not_called_better(taught, rng):
     assert abs(report["leads"]["auc"]["mean"]) < 0.05  # with 60 held-out songs, 0.02 is about one standard deviation
 
 
+# --- the model that a training starts from -------------------------------------------------------------------------
+
+
+def default_names(library, method):
+    return [record.name for record in choose_default_models(library, method)]
+
+
+def test_training_starts_from_model_in_use(twelve):
+    both = join_models(twelve, ["Sound", "Codewords"], "Both", hush, use=True)
+    reports = [
+        load_report(twelve.models.path(learn(twelve, LearningSettings("genre", on, quick=True), "mine", Watcher())))
+        for on in ((), ("Both",), ("Sound",))
+    ]
+    assert [report["base"] for report in reports] == ["Both", "Both", "Sound"]
+    in_use, named, sound = (report["hubness"]["before"] for report in reports)
+    assert in_use == named != sound
+    assert twelve.models.active().id == both
+
+
+def test_learned_model_in_use_is_trained_again_on_its_own_models(twelve):
+    join_models(twelve, ["Sound", "Codewords"], "Both", hush, use=True)
+    settings = LearningSettings("genre", quick=True)
+    for _ in range(2):
+        record = twelve.models.get(learn(twelve, settings, "mine", Watcher()))
+        twelve.models.activate(record.id)
+        assert record.settings["on"] == ["Both"]
+    twelve.models.delete(twelve.models.find("Both").id)
+    assert default_names(twelve, "ranking") == ["Sound"]
+
+
+def test_refit_does_not_change_to_model_in_use(twelve):
+    record = twelve.models.get(learn(twelve, LearningSettings("genre", quick=True), "mine", Watcher()))
+    join_models(twelve, ["Sound", "Codewords"], "Both", hush, use=True)
+    assert refit_model(twelve, record, Watcher())
+    assert load_report(twelve.models.path(twelve.models.find("mine").id))["base"] == "Sound"
+
+
+@pytest.mark.parametrize(
+    ("in_use", "automatic", "ranking"),
+    [("Sound", ["Sound", "Codewords"], ["Sound"]), ("Codewords", ["Codewords"], ["Codewords"])],
+)
+def test_built_in_model_in_use_is_the_first(twelve, in_use, automatic, ranking):
+    twelve.models.activate(twelve.models.find(in_use).id)
+    assert (default_names(twelve, "automatic"), default_names(twelve, "ranking")) == (automatic, ranking)
+
+
+# --- the penalty -----------------------------------------------------------------------------------------------------
+
+
+def entries(*scores):
+    return [{"C": 10.0**i, "scores": each, "quality": each.mean()} for i, each in enumerate(scores)]
+
+
+def test_smallest_c_within_standard_error_is_chosen(rng):
+    groups = [f"artist {i // 4}" for i in range(40)]
+    by_artist = np.repeat(rng.standard_normal(10), 4)  # its mean has a standard error of about 0.3
+    noise = by_artist - by_artist.mean()
+    within, beyond = entries(np.zeros(40), 0.1 + noise), entries(np.zeros(40), 1.0 + noise)
+    assert choose_entry(within, groups, "plain")["C"] == 1.0
+    assert choose_entry(beyond, groups, "plain")["C"] == 10.0
+    assert choose_entry(within, groups, "trace")["C"] == 10.0
+    # as queries of one artist each, the noise is smaller
+    assert choose_entry(entries(np.zeros(40), 0.2 + noise), groups, "plain")["C"] == 1.0
+    assert choose_entry(entries(np.zeros(40), 0.2 + noise), [f"{i}" for i in range(40)], "plain")["C"] == 10.0
+
+
+def test_one_judged_artist_cannot_justify_a_larger_c():
+    assert choose_entry(entries(np.zeros(4), np.ones(4)), ["one"] * 4, "plain")["C"] == 1.0
+
+
+def test_few_artists_need_a_larger_gain():
+    """The interval of two artists is nine times as wide as that of a bootstrap."""
+    gains = np.array([0.3, 0.3, 0.5, 0.5])
+    assert choose_entry(entries(np.zeros(4), gains), ["one", "one", "two", "two"], "plain")["C"] == 1.0
+    assert choose_entry(entries(np.zeros(80), np.tile(gains, 20)), [f"{i}" for i in range(80)], "plain")["C"] == 10.0
+
+
+def test_weak_ranking_keeps_distances(taught):
+    model_id = learn(taught, LearningSettings(C=1e-6), "weak", Watcher())
+    before, after = (take_snapshot(taught, each).X for each in (taught.models.native().id, model_id))
+    ratios = pdist(after) / pdist(before)
+    np.testing.assert_allclose(ratios, ratios[0], rtol=1e-4)
+    assert not load_report(taught.models.path(model_id))["is_better"]
+
+
+@pytest.mark.parametrize(("supervision", "penalty"), [("genre", "plain"), ("answers", "trace")])
+def test_settings_name_the_penalty(supervision, penalty):
+    settings = asdict(LearningSettings(supervision, method="ranking"))
+    assert f"full metric, {penalty} penalty" in settings_words(settings, "Sound")
+
+
+def test_earlier_model_keeps_its_penalty():
+    # "trace" was the default
+    settings = LearningSettings(**RANKED["settings"])
+    assert asdict(settings) | {"on": []} == RANKED["settings"] | {
+        "generated": False, "quick": False, "overlap": "jaccard",
+    }  # fmt: skip
+    assert "full metric, trace penalty" in settings_words(RANKED["settings"], "Sound")
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
         ({"supervision": "playlists"}, ModelError, "import some"),
         ({"supervision": "stars"}, ValueError, "must be one of plays"),
         ({"on": "nobody"}, NotFoundError, "It has: 'Sound'"),
-        ({"C": 1e-9}, ModelError, "nothing was learned"),
+        ({"C": 1e-9, "regularizer": "trace"}, ModelError, "nothing was learned"),
         ({"loss": "fun"}, ValueError, "loss='fun'"),
     ],
 )

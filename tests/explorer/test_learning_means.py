@@ -112,7 +112,7 @@ def test_learns_from_stored_thumbs(taught):
     rng = np.random.default_rng(0)
     ids = snapshot.row_ids
     for row in range(len(truth)):
-        fits, not_fits = (rng.permutation(truth.relevant(row))[:4], rng.permutation(truth.irrelevant(row))[:4])
+        fits, not_fits = (rng.permutation(truth.relevant(row))[:12], rng.permutation(truth.irrelevant(row))[:12])
         taught.judgments.rate_results(
             int(ids[row]), {int(ids[i]): 1 for i in fits} | {int(ids[i]): -1 for i in not_fits}
         )
@@ -122,7 +122,9 @@ def test_learns_from_stored_thumbs(taught):
     assert set(ids[relevance.relevant(3)].tolist()) == {i for i, v in kept.items() if v > 0}
     assert set(ids[relevance.irrelevant(3)].tolist()) == {i for i, v in kept.items() if v < 0}
     model_id = learn(taught, LearningSettings(supervision="judgements", method="mean"), "mine", Watcher())
-    assert load_report(taught.models.path(model_id))["leads"]["auc"]["low"] > 0
+    lead = load_report(taught.models.path(model_id))["leads"]["auc"]
+    assert lead["low"] > 0
+    assert lead["above_low"] > 0
 
 
 def keep_thumbs(library, snapshot, rows):

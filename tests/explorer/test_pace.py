@@ -54,6 +54,15 @@ def test_nearest_songs_are_preferred_if_none_is_near():
     assert 0.1 < steps[1] < steps[0] < 0.9
 
 
+def test_equally_near_songs_are_ranked_in_order(rng):
+    X = rng.integers(3, size=(200, 2)).astype(float)  # many songs in one place
+    distances = np.square(X - X[7]).sum(axis=1)
+    distances[7] = -1.0
+    order = sorted(range(200), key=lambda song: (distances[song], song))
+    shares = SoundRanks(X).shares(7)
+    np.testing.assert_allclose(shares[order], np.linspace(0.0, 1.0, 200))
+
+
 def ranks_and_labels(walk, surprise, n_lists=60):
     """Return the ranks of the next songs by brute force, and the labels of the steps."""
     snapshot, ranks, labels = walk.snapshot, [], []

@@ -5,7 +5,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision, coverage
-from musicsim.explorer.requests.training import JUDGEMENTS, KINDS
+from musicsim.explorer.requests.training import JUDGMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
@@ -20,10 +20,17 @@ def jaccard(a, b):
     return len(a & b) / len(a | b) if a | b else 0.0
 
 
-def test_plays_match_thesis_definition(taught):
+def lift(a, b):
+    return len(a & b) / (len(a) * len(b)) if a and b else 0.0
+
+
+@pytest.mark.parametrize("similarity", [jaccard, lift])
+def test_plays_match_definition(taught, similarity):
+    """The default is that of the thesis."""
     snapshot = take_snapshot(taught)
     database = np.arange(0, len(snapshot.songs_at()), 2)
-    supervision = Supervision(snapshot, "plays", k=3, threshold=20)
+    settings = {} if similarity is jaccard else {"overlap": "lift"}
+    supervision = Supervision(snapshot, "plays", k=3, threshold=20, **settings)
     relevance = supervision.relevance(database)
     artist_of = {song.id: song.artist for song in snapshot.library.songs()}
     totals, heard = {}, {}
@@ -36,7 +43,7 @@ def test_plays_match_thesis_definition(taught):
     known = sorted({snapshot.songs_at([row])[0].artist for row in database})
     for query in (0, 77, 199):
         own = snapshot.songs_at([query])[0].artist
-        scores = {a: jaccard(heard.get(own, set()), heard.get(a, set())) for a in known if a != own}
+        scores = {a: similarity(heard.get(own, set()), heard.get(a, set())) for a in known if a != own}
         third = sorted(scores.values())[-3]
         relevant = {snapshot.songs_at([row])[0].artist for row in relevance.relevant(query)}
         assert {a for a, s in scores.items() if s > third} <= relevant
@@ -137,14 +144,14 @@ def test_latest_thumb_on_duplicates_counts(taught, copies, newest):
     taught.judgments.rate_results(first, {other: -newest})
     taught.judgments.rate_results(second, {other: newest})
     snapshot = take_snapshot(taught)
-    supervision, row = Supervision(snapshot, JUDGEMENTS), rows_by_id(snapshot)
+    supervision, row = Supervision(snapshot, JUDGMENTS), rows_by_id(snapshot)
     relevance = supervision.relevance()
     in_favour = relevance.relevant if newest > 0 else relevance.irrelevant
     against = relevance.irrelevant if newest > 0 else relevance.relevant
     assert in_favour(row[first]).tolist() == [row[other]]
     assert against(row[first]).tolist() == []
     assert supervision.detail == "1 thumb on results of 1 search", "one opinion, counted once"
-    (thumbs,) = (entry for entry in coverage(snapshot) if entry.kind == JUDGEMENTS)
+    (thumbs,) = (entry for entry in coverage(snapshot) if entry.kind == JUDGMENTS)
     assert thumbs.n_songs == (newest > 0)
 
 
@@ -152,7 +159,7 @@ def test_thumbs_on_duplicate_results_are_merged(taught, copies):
     first, second, other = copies
     taught.judgments.rate_results(other, {first: 1, second: -1})
     snapshot = take_snapshot(taught)
-    relevance, row = Supervision(snapshot, JUDGEMENTS).relevance(), rows_by_id(snapshot)
+    relevance, row = Supervision(snapshot, JUDGMENTS).relevance(), rows_by_id(snapshot)
     assert relevance.irrelevant(row[other]).tolist() == [row[first]]
     assert relevance.relevant(row[other]).tolist() == []
 
@@ -165,7 +172,7 @@ def test_searches_from_songs_without_row_are_ignored(taught):
         connection.execute(schema.files.delete().where(schema.files.c.song_id == gone))
     snapshot = take_snapshot(taught)
     assert snapshot.rows_of([gone])[0] == -1
-    assert Supervision(snapshot, JUDGEMENTS).detail == "1 thumb on results of 1 search"
+    assert Supervision(snapshot, JUDGMENTS).detail == "1 thumb on results of 1 search"
 
 
 def test_unreadable_supervision_leaves_other_kinds(taught, monkeypatch):

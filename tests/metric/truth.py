@@ -72,13 +72,25 @@ def mean_hinge(D, y, loss, k):
     return np.mean(hinges)
 
 
-def penalty(W, regularizer="trace"):
+def plain_weight(X, y, loss="auc", k=10):
+    """Return c: from a mean squared distance of 1, the first doubling with which the mean loss falls no further."""
+    D = squared_distances(X, np.eye(X.shape[1]))
+    c = 1.0 / D.mean()
+    while mean_hinge(c * D, y, loss, k) - mean_hinge(2 * c * D, y, loss, k) > 1e-9:  # as in the fit, above rounding
+        c *= 2
+    return c
+
+
+def penalty(W, regularizer="trace", c=None):
+    if regularizer == "plain":
+        return 0.5 * np.sum((W / c - np.eye(len(W))) ** 2)
     return np.trace(W) if regularizer == "trace" else np.linalg.norm(W, axis=1).sum()
 
 
 def objective(X, y, W, loss="auc", k=10, C=1.0, regularizer="trace"):
     """Compute f(W) in the coordinates of X, by a loop over the queries."""
-    return penalty(W, regularizer) + C * mean_hinge(squared_distances(X, W), y, loss, k)
+    c = plain_weight(X, y, loss, k) if regularizer == "plain" else None
+    return penalty(W, regularizer, c) + C * mean_hinge(squared_distances(X, W), y, loss, k)
 
 
 def orders(phi, relevant, irrelevant, loss, k):
@@ -190,3 +202,45 @@ def optimum(X, y, loss, k, C, structure="full", regularizer="trace", price=None)
         for loss_of_order, *psi in orders(phi, relevant, irrelevant, loss, k):
             programme.require(np.array(psi), loss_of_order, programme.hinges, slot)
     return programme.solve_on_the_cone() if is_full else programme.solve()[0]
+
+
+def optimum_near_plain(X, y, loss, k, C, structure="full"):
+    """Return the optimal objective near the plain metric for a few songs, by a general solver over all rankings.
+
+    A full metric is L L^T, so the result is never below the optimum.
+    """
+    n, d = X.shape
+    c = plain_weight(X, y, loss, k)
+    queries = [(q, r, i) for q, (r, i) in enumerate(zip(*as_sets(y), strict=True)) if r and i]
+    losses, psis, slots = [], [], []
+    for slot, (q, relevant, irrelevant) in enumerate(queries):
+        differences = X[q] - X
+        phi = -np.einsum("ni,nj->nij", differences, differences).reshape(n, d * d)
+        for loss_of_order, *psi in orders(phi, relevant, irrelevant, loss, k):
+            losses.append(loss_of_order)
+            psis.append(psi)
+            slots.append(slot)
+    psi, lost, of_query = np.array(psis), np.array(losses), np.eye(len(queries))[slots]
+    lower = np.tril_indices(d)
+    n_metric = d if structure == "diagonal" else len(lower[0])
+
+    def metric(values):
+        if structure == "diagonal":
+            return np.diag(values[:d])
+        L = np.zeros((d, d))
+        L[lower] = values[:n_metric]
+        return L @ L.T
+
+    start = np.ones(d) if structure == "diagonal" else np.eye(d)[lower]
+    solved = optimize.minimize(
+        lambda values: penalty(metric(values), "plain", 1.0) + C * values[n_metric:].mean(),
+        np.concatenate([start, np.ones(len(queries))]),
+        method="SLSQP",
+        bounds=[(0.0 if structure == "diagonal" else None, None)] * n_metric + [(0.0, None)] * len(queries),
+        constraints={
+            "type": "ineq",
+            "fun": lambda values: of_query @ values[n_metric:] + c * psi @ metric(values).ravel() - lost,
+        },
+        options={"maxiter": 1000, "ftol": 1e-14},
+    )
+    return solved.fun

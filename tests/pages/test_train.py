@@ -12,6 +12,7 @@ from musicsim.explorer import jobs
 from musicsim.explorer.models.artifacts import load_report, save_report
 from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.refresh.fitting import RepresentationSettings
+from musicsim.explorer.refresh.joined_model import join_models
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
@@ -246,6 +247,21 @@ def test_training_can_combine_several_models(learned, monkeypatch):
     assert app.multiselect(key="train_on").value == ["Sound", "Codewords"], "something is learned on"
     app.selectbox(key="train_method").set_value("ranking").run()
     assert app.multiselect(key="train_on").value == ["Sound"]
+
+
+def test_training_starts_from_model_in_use(learned, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append(arguments))
+    join_models(learned, ["Sound", "Codewords"], "Both", hush)
+    app = open_page("train")
+    assert app.multiselect(key="train_on").value == ["Sound", "Codewords"]
+    learned.models.activate(learned.models.find("Both").id)
+    chosen = app.run().multiselect(key="train_on")
+    assert (chosen.options, chosen.value) == (["Sound", "Codewords", "Both"], ["Both"])
+    press(app, "Train")
+    app.multiselect(key="train_on").set_value(["Codewords"]).run()
+    press(app, "Train")
+    assert [each["settings"]["on"] for each in started] == [("Both",), ("Codewords",)]
 
 
 @pytest.mark.long

@@ -165,18 +165,21 @@ def test_threads_do_not_show(rng, n_threads):
     assert found == most_similar(plays, 6, range(120))
 
 
+@pytest.mark.parametrize("overlap", module.OVERLAPS)
 @pytest.mark.parametrize("k", [1, 10, 400])
-def test_plays_equal_a_dense_product(rng, k):
+def test_plays_equal_a_dense_product(rng, k, overlap):
     popularity = 1 / np.arange(1, 301)
     plays = (rng.random((500, 300)) < popularity[rng.permutation(300)]) * rng.integers(1, 40, size=(500, 300))
     heard = (plays >= 10).astype(float)
     shared = heard.T @ heard
     listeners = heard.sum(axis=0)
-    similarity = shared / np.maximum(listeners[:, None] + listeners[None, :] - shared, 1)
+    jaccard = shared / np.maximum(listeners[:, None] + listeners[None, :] - shared, 1)
+    lift = shared / np.maximum(listeners[:, None] * listeners[None, :], 1)
+    similarity = {"jaccard": jaccard, "lift": lift}[overlap]
     np.fill_diagonal(similarity, 0)
     best = np.argsort(-similarity, axis=1, kind="stable")[:, :k]
     truth = [sorted(j for j in row if similarity[i, j] > 0) for i, row in enumerate(best)]
-    assert relevant_sets(Relevance.from_plays(sparse.csc_array(plays), k=k)) == truth
+    assert relevant_sets(Relevance.from_plays(sparse.csc_array(plays), k=k, overlap=overlap)) == truth
 
 
 def test_columns_of_narrow_types_are_plays(rng):
@@ -290,6 +293,7 @@ def test_judgments_are_the_sets(y, data):
         (lambda: Relevance.from_lists([[1]], 3, irrelevant=[[0], [2]]), "irrelevant has 2 lists, but lists has 1"),
         (lambda: Relevance.from_plays([(0, 0, 1)], k=0), "k=0"),
         (lambda: Relevance.from_plays([(0, 0, 1)], threshold=0), "threshold=0"),
+        (lambda: Relevance.from_plays([(0, 0, 1)], overlap="cosine"), "overlap='cosine' must be one of jaccard, lift"),
         (lambda: Relevance.from_plays([(0, 0, -1)]), "not negative"),
         (lambda: Relevance.from_plays([(0, 0, np.nan)]), "finite"),
         (lambda: Relevance.from_plays([(0, "x", 1)]), "integers of at least 0"),

@@ -13,8 +13,10 @@ import numpy as np
 from packaging.requirements import Requirement
 
 from musicsim import __version__
-from musicsim.audio import AUDIO_EXTENSIONS, list_undecodable_extensions, mfcc
+from musicsim.audio import list_undecodable_extensions, mfcc
 from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
+from musicsim.audio.formats import DECODERS, NOTES_EXTENSIONS
+from musicsim.audio.rendering import Lack, find_lack
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 
@@ -102,7 +104,14 @@ def _check_decoders() -> Iterator[Finding]:
         words = f"no decoder for {', '.join(lacking)}"
         yield Finding("decoders", PROBLEM, words, "Install PyAV from its wheel: `pip install --force-reinstall av`.")
     else:
-        yield Finding("decoders", OK, f"all {len(AUDIO_EXTENSIONS)} kinds of audio files can be decoded")
+        yield Finding("decoders", OK, f"all {len(DECODERS)} kinds of audio files can be decoded")
+    lacks: dict[Lack, list[str]] = {}
+    for kind, suffixes in NOTES_EXTENSIONS.items():
+        if lack := find_lack(kind):
+            lacks.setdefault(lack, []).extend(suffixes)
+    for lack, lacking in lacks.items():
+        words = f"{', '.join(lacking)} cannot be decoded: {lack.problem}"
+        yield Finding("optional decoders", NOTE, words, lack.remedy)
 
 
 def _check_features() -> Finding:

@@ -1,7 +1,8 @@
 """Automatic choice of a learning method: the best in cross-validation is used only if it clearly helps.
 
-With few artists, a metric with thousands of parameters overfits. A method must be significantly better than the plain
-vectors in cross-validation, and must not be significantly worse by any measure on the test artists.
+With few artists, a metric with thousands of parameters overfits. In cross-validation, a method must be significantly
+better than the plain vectors and than the same method on shuffled evidence. It must not be significantly worse by any
+measure on the test artists.
 """
 
 from __future__ import annotations
@@ -17,16 +18,19 @@ from typing import Any
 
 import numpy as np
 
-from musicsim import evaluation, metric
+from musicsim import metric
 from musicsim import relevance as relevances
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.audio import DELTA_WIDTH, HOP, SAMPLE_RATE
 from musicsim.errors import ModelError
+from musicsim.explorer.learning.judging import N_SHUFFLES, Steps, judge
 from musicsim.explorer.learning.multi_kernel import SourceLearner
+from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import (
     MAX_OF_KERNELS,
     MAX_SONGS,
     MAX_TESTED,
+    Fold,
     LearningSettings,
     Task,
     TrainingProgress,
@@ -37,19 +41,20 @@ from musicsim.explorer.learning.task import (
     what_changed,
     whole_groups,
 )
-from musicsim.explorer.learning.verdict import RANKED, find_losses, leads_of
+from musicsim.explorer.learning.two_way import Space
+from musicsim.explorer.learning.verdict import RANKED, find_losses, first_within_error, gain_and_error, leads_of
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 SOUND_ALONE = "the sound alone"
-FIRST = "geometric mean, t 0.3, reg 1"  # rarely harms a small library, and helps most large ones
 _FOLDS = 3
 _MAX_CHOSEN_ON = 1_500  # maximum number of songs on which methods are compared; whole artists are sampled
 _MAX_RANKED = 600  # maximum number of training songs per ranking in this comparison; a ranking then takes a second
 _MAX_QUERIES = 400  # per fold
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
-_MEANS = ((0.0, 0.1), (0.0, 1.0), (0.3, 1.0))  # values of the GMML parameters t and reg
-_CS = (1.0, 10.0, 100.0, 1e3)
+_MEANS = ((0.5, 100.0), (0.5, 10.0), (0.3, 1.0), (0.0, 1.0), (0.0, 0.1))  # t and reg of GMML, from weak to strong
+_CS = (10.0, 100.0, 1e3, 1e4)
+_KERNEL_CS = (1.0, 10.0, 100.0, 1e3)
 _RANKINGS_KEPT = 3  # number of rankings that are kept after each fold
 _MARGIN = 1.64  # minimum gain, in standard errors; the best of fifty useless methods often gains more than 1 by chance
 _MIN_TIMED_S = 2.0  # minimum time spent before the time left is estimated
@@ -61,8 +66,8 @@ _PART = round(20 * SAMPLE_RATE / HOP)  # frames per part; songs shorter than two
 _MAX_PARTS = 6  # per song
 _MAX_DIVIDED = 300  # maximum number of songs that are divided into parts
 
-Learn = Callable[[Int64Array, int], Float64Array]
-"""Learns L (r, d) from training rows; the second argument limits the rows used to learn a ranking."""
+Learn = Callable[[Supervision, Int64Array, int], Float64Array]
+"""Learns L (r, d) from supervision of training rows; the last argument limits the rows used to learn a ranking."""
 Attempts = Mapping[str, Float64Array]
 """Scores (n_measures, n_queries) of each method on the queries of all folds, keyed by `Way.words`."""
 
@@ -127,7 +132,7 @@ class _Choice:
     def __init__(self, task: Task, watcher: TrainingProgress, plain: Float64Array, stored: Attempts) -> None:
         self._task, self._watcher = task, watcher
         known = np.concatenate([task.split.train, task.split.validation])
-        rows = _whole_groups(task, known, _MAX_CHOSEN_ON)
+        rows = whole_groups(task.supervision.groups, known, _MAX_CHOSEN_ON)
         self.folds = list(artist_folds(task.supervision, rows, _FOLDS, _MAX_QUERIES, task.rng))
         self.plain = Way(SOUND_ALONE, lambda *_: plain)
         self.tried: list[Way] = []
@@ -142,17 +147,18 @@ class _Choice:
             self._stored = stored
         self._groups = [task.supervision.groups[q] for fold in self.folds for q in fold.queries]
         self.is_over = False
-        self._n_ways = self._n_before = 0
+        self._n_steps = self._n_before = 0
         self.clock = _Clock()
 
-    def expect(self, stages: Sequence[_Stage]) -> None:
-        """Count the methods, and add up the costs of their runs."""
-        self._n_ways = sum(len(stage.ways) for stage in stages)
+    def expect(self, stages: Sequence[_Stage], n_later: int) -> None:
+        """Count the methods and `n_later` trainings on shuffled evidence, and add up the costs of all runs."""
+        self._n_steps = sum(len(stage.ways) for stage in stages) + n_later
         self.clock.left = sum(stage.cost * stage.count_runs(len(self.folds)) for stage in stages)
+        self.clock.left += n_later * max(stage.cost for stage in stages)
 
-    def try_all(self, stages: Sequence[_Stage]) -> None:
+    def try_all(self, stages: Sequence[_Stage], n_later: int) -> None:
         """Evaluate methods on all folds, and report a single count of attempts, which never decreases."""
-        self.expect(stages)
+        self.expect(stages, n_later)
         for stage in stages:
             self._try_stage(stage)
             self._n_before += len(stage.ways)
@@ -164,7 +170,7 @@ class _Choice:
             for way in left:
                 done = self._n_before + len(stage.ways) * n_begun // stage.count_runs(len(self.folds))
                 left_s = self.clock.seconds_left
-                self._watcher("comparing methods on held-out artists", done, self._n_ways, seconds_left=left_s)
+                self._watcher("comparing methods on held-out artists", done, self._n_steps, seconds_left=left_s)
                 self.is_over = self.is_over or (way.words not in self._stored and self._watcher.is_enough())
                 if self.is_over:
                     return
@@ -185,19 +191,58 @@ class _Choice:
             leads = leads_of(before, after, self._groups)
             if not leads or find_losses(leads):
                 continue
-            gain = self._gain(way)
-            mean, low, high = evaluation.bootstrap_pairs(gain, np.zeros(len(gain)), self._groups, random_state=_SEED)
-            certain = mean - _MARGIN * (high - low) / (2 * 1.96)
+            certain = self._certain_gain(self._gain(way))
             if certain > largest:
                 best, largest = way, certain
         return best
 
-    def whiten(self, rows: Int64Array, most: int) -> Float64Array:
+    def weakest(self) -> Way:
+        """Return the first method that is not clearly worse than the best one; the baseline is the first of all."""
+        ways = [self.plain, *self.tried]
+        return ways[first_within_error([self._gain(way) for way in ways], self._groups)]
+
+    def gains_by_chance(self, way: Way) -> bool:
+        """Return whether a method gains about as much if it is trained on shuffled evidence; False if stopped."""
+        steps = Steps(self._watcher, self._task.evidence, self._n_before, self._n_steps)
+        self._n_before += N_SHUFFLES
+        gains: list[Float64Array] = []
+        for number in range(N_SHUFFLES):
+            if not steps.begin():
+                break
+            rng = np.random.default_rng([self._task.settings.random_state, _FOLDS, number])
+            supervision = self._task.supervision.shuffle([fold.database for fold in self.folds], rng)
+            gains.append(np.concatenate([self._gain_from(supervision, way, fold) for fold in self.folds]))
+        if not gains:
+            return False
+        n_scored = np.isfinite(gains).sum(axis=0)
+        return self._certain_gain(self._gain(way) - np.nansum(gains, axis=0) / np.maximum(n_scored, 1)) <= 0
+
+    def _gain_from(self, supervision: Supervision, way: Way, fold: Fold) -> Float64Array:
+        """Return the gain of each query of a fold, averaged over the measures, by training on other supervision."""
+        try:
+            learned = way.learn(supervision, fold.train, _MAX_RANKED)
+        except ValueError:  # nothing was learned, so nothing was gained
+            return np.zeros(len(fold.queries))
+        plain = self.plain.learn(supervision, fold.train, 0)
+        before, after = (_scores(self._task, supervision, L, fold.queries, fold.database) for L in (plain, learned))
+        gains: Float64Array = np.mean([after[name] - before[name] for name in RANKED], axis=0)
+        return gains
+
+    def last_steps(self) -> Steps:
+        """Return the steps of the verdict, which are the last ones."""
+        return Steps(self._watcher, self._task.evidence, self._n_steps - N_SHUFFLES, self._n_steps)
+
+    def _certain_gain(self, gain: Float64Array) -> float:
+        """Return the mean gain of the queries, minus the margin for chance."""
+        mean, error = gain_and_error(gain, np.zeros(len(gain)), self._groups)
+        return mean - _MARGIN * error
+
+    def whiten(self, supervision: Supervision, rows: Int64Array, most: int) -> Float64Array:
         """Learn L with the whitening that has the largest mean gain; raises ValueError if none could be learned."""
         tried = [way for way in self.tried if way.words.startswith("whitening")]
         if not tried:
             raise ValueError("no whitening could be learned.")
-        return max(tried, key=self._mean_gain).learn(rows, most)
+        return max(tried, key=self._mean_gain).learn(supervision, rows, most)
 
     def _gain(self, way: Way) -> Float64Array:
         """Return each query's gain over the baseline so far, averaged over the measures."""
@@ -215,16 +260,16 @@ class _Choice:
             start = sum(len(earlier.queries) for earlier in self.folds[:number])
             way.scores.append(self._stored[way.words][:, start : start + len(fold.queries)])
         else:
-            scores = _scores(self._task, way.learn(fold.train, _MAX_RANKED), fold.queries, fold.database)
+            supervision = self._task.supervision
+            L = way.learn(supervision, fold.train, _MAX_RANKED)
+            scores = _scores(self._task, supervision, L, fold.queries, fold.database)
             way.scores.append(np.stack([scores[name] for name in RANKED]))
 
 
-def _whole_groups(task: Task, rows: Int64Array, most: int) -> Int64Array:
-    return whole_groups(task.supervision.groups, rows, most)
-
-
-def _scores(task: Task, L: Float64Array, queries: Int64Array, database: Int64Array) -> dict[str, Float64Array]:
-    relevance = task.supervision.relevance(database).restrict(queries, database)
+def _scores(
+    task: Task, supervision: Supervision, L: Float64Array, queries: Int64Array, database: Int64Array
+) -> dict[str, Float64Array]:
+    relevance = supervision.relevance(database).restrict(queries, database)
     return task.score_queries(L, queries, database, relevance)
 
 
@@ -233,11 +278,7 @@ class WithinSongs:
 
     def __init__(self, snapshot: Snapshot, task: Task) -> None:
         self._task = task
-        self._labels = {
-            words: getattr(snapshot.columns, name).texts()
-            for name, words in _LABELS.items()
-            if name in ("artist", "folder") or name == task.supervision.kind
-        }
+        self._labels = {_LABELS[name]: getattr(snapshot.columns, name).texts() for name in ("artist", "folder")}
         self._snapshot = snapshot
         self._has_parts = snapshot.model is not None and snapshot.model.encoder_.uses_audio
         self._parts, self._song_of_part = np.empty((0, 0)), np.empty(0, dtype=np.int64)
@@ -272,22 +313,26 @@ class WithinSongs:
 
     @property
     def kinds(self) -> list[tuple[str, ...]]:
-        """Combinations of classes, starting with the one closest to the supervision."""
+        """Combinations of different classes, starting with the one closest to the supervision."""
         own = _LABELS.get(self._task.supervision.kind, "similar songs")
         parts = (SONGS,) if self._has_parts else ()
-        others = ("artists", "folders")
+        artists, folders = (relevances.label_codes(labels) for labels in self._labels.values())
+        others: tuple[str, ...] = ("artists", "folders")
+        if np.array_equal(artists, folders):  # each artist has one folder: the same whitenings would be tried twice
+            others = (own,) if own in others else ("artists",)
         every = (*(() if own in others else (own,)), *others, *parts)
-        return list(filter(None, dict.fromkeys([(own,), ("folders",), parts, (own, *parts), others, every])))
+        return list(filter(None, dict.fromkeys([(own,), others[-1:], parts, (own, *parts), others, every])))
 
-    def covariance(self, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
+    def covariance(self, supervision: Supervision, space: Float64Array, kind: str, rows: Int64Array) -> Float64Array:
         """Return the within-class covariance of rows in a space (r, d); raises ValueError if no class has two rows."""
         if kind == SONGS:
             return metric.compute_within_covariance(self._parts @ space.T, self._song_of_part)
-        labels = self._labels.get(kind)
+        is_own = kind == _LABELS.get(supervision.kind)
+        labels = supervision.labels if is_own else self._labels.get(kind)
         X = self._task.X[rows] @ space.T
         if labels is not None:
             return metric.compute_within_covariance(X, [labels[row] for row in rows])
-        return metric.compute_within_covariance(X, self._task.supervision.relevance_among(rows))
+        return metric.compute_within_covariance(X, supervision.relevance_among(rows))
 
 
 class Ways:
@@ -314,42 +359,48 @@ class Ways:
         ]
 
     def rankings(self, first: Way | None) -> list[Way]:
-        """Return MLR with and without whitening, each with and without an equal blend with its initial metric."""
+        """Return MLR near the original distance and near a whitening."""
         starts = [(None, ""), *([(first, " after whitening")] if first is not None else [])]
         return [
-            Way(
-                f"ranking, C {C:g}{words}{', blended' if is_blended else ''}{self._suffix}",
-                partial(self._fit_ranking, C, way, is_blended),
-            )
-            for C, (way, words), is_blended in product(_CS, starts, (False, True))
+            Way(f"ranking, C {C:g}{words}{self._suffix}", partial(self._fit_ranking, C, way))
+            for C, (way, words) in product(_CS, starts)
         ]
 
     def kernel_rankings(self) -> list[Way]:
         """Return MLR with one kernel per joined model."""
-        return [Way(f"ranking with a kernel for each model, C {C:g}", partial(self._fit_kernels, C)) for C in _CS]
+        return [
+            Way(f"ranking with a kernel for each model, C {C:g}", partial(self._fit_kernels, C)) for C in _KERNEL_CS
+        ]
 
     def _whiten(
-        self, within: WithinSongs, kinds: tuple[str, ...], shrinkage: float, rows: Int64Array, _most: int
+        self,
+        within: WithinSongs,
+        kinds: tuple[str, ...],
+        shrinkage: float,
+        supervision: Supervision,
+        rows: Int64Array,
+        _most: int,
     ) -> Float64Array:
-        covariances = [within.covariance(self._space, kind, rows) for kind in kinds]
+        covariances = [within.covariance(supervision, self._space, kind, rows) for kind in kinds]
         return metric.WCCN(shrinkage).fit_covariances(covariances).components_ @ self._space
 
-    def _fit_mean(self, t: float, reg: float, rows: Int64Array, _most: int) -> Float64Array:
+    def _fit_mean(self, t: float, reg: float, supervision: Supervision, rows: Int64Array, _most: int) -> Float64Array:
         X = self._task.X[rows] @ self._space.T
-        return metric.GMML(t=t, reg=reg).fit(X, self._task.supervision.relevance_among(rows)).components_ @ self._space
+        return metric.GMML(t=t, reg=reg).fit(X, supervision.relevance_among(rows)).components_ @ self._space
 
-    def _fit_ranking(self, C: float, first: Way | None, is_blended: bool, rows: Int64Array, most: int) -> Float64Array:
-        before = self._space if first is None else first.learn(rows, most)
-        sample = _whole_groups(self._task, rows, most)
+    def _fit_ranking(
+        self, C: float, first: Way | None, supervision: Supervision, rows: Int64Array, most: int
+    ) -> Float64Array:
+        before = self._space if first is None else first.learn(supervision, rows, most)
+        sample = whole_groups(supervision.groups, rows, most)
         X = self._task.X[sample] @ before.T
-        mlr = metric.MLR(self._task.settings.loss, C=C, **_SOLVER)
-        L = fit_ranking(mlr, X, self._task.supervision.relevance_among(sample))
-        return (_blend(L, X) if is_blended else L) @ before
+        mlr = metric.MLR(self._task.settings.loss, C=C, regularizer="plain", **_SOLVER)
+        return fit_ranking(mlr, X, supervision.relevance_among(sample)) @ before
 
-    def _fit_kernels(self, C: float, rows: Int64Array, most: int) -> Float64Array:
-        sample = _whole_groups(self._task, rows, min(most, MAX_OF_KERNELS))
+    def _fit_kernels(self, C: float, supervision: Supervision, rows: Int64Array, most: int) -> Float64Array:
+        sample = whole_groups(supervision.groups, rows, min(most, MAX_OF_KERNELS))
         mlr = SourceLearner(self._task.blocks, metric.MultipleKernelMLR(self._task.settings.loss, C=C, **_SOLVER))
-        return fit_ranking(mlr, self._task.X[sample], self._task.supervision.relevance_among(sample))
+        return fit_ranking(mlr, self._task.X[sample], supervision.relevance_among(sample))
 
 
 class NothingLearnedError(ValueError):
@@ -366,19 +417,14 @@ def fit_ranking(mlr: metric.MLR | SourceLearner, X: Float64Array, relevance: rel
     return L
 
 
-def _blend(L: Float64Array, X: Float64Array) -> Float64Array:
-    """Return L for the sum of a metric and plain distance, with equal contributions to X's mean squared distance."""
-    plain, learned = (float(np.var(Y, axis=0).sum()) for Y in (X, X @ L.T))
-    return metric.factor(np.eye(X.shape[1]) + (plain / learned) * (L.T @ L))
-
-
 def learn_automatically(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress, stored: Attempts
 ) -> tuple[Float64Array, dict[str, Any]]:
     """Choose a learning method, or none; return L and the report. The first model is the baseline.
 
-    With `settings.quick`, only the first method is tried. The report contains its scores; a later training without
-    `quick` gets them as `stored`, so that it does not repeat the work.
+    With `settings.quick`, only geometric means are tried, and the weakest that is not clearly worse than the best one
+    is used. The report contains their scores; a later training without `quick` gets them as `stored`, so that it does
+    not repeat the work.
     """
     task = Task.from_settings(snapshot, settings, blocks)
     choose_training_songs(task)  # raises ModelError if there is too little data
@@ -388,25 +434,35 @@ def learn_automatically(
     within = WithinSongs(snapshot, task)
     stages = _plan(choice, task, within, plain)
     if not settings.quick:
-        choice.expect(stages)
+        choice.expect(stages, 2 * N_SHUFFLES)
         within.read_parts(watcher, choice.clock)
         stages = _plan(choice, task, within, plain)  # plan again, because songs may have no parts
     n_ways = sum(len(stage.ways) for stage in stages)
-    choice.try_all(stages[:1] if settings.quick else stages)
-    chosen = (choice.tried or [choice.plain])[0] if settings.quick else choice.best()
-    watcher("checking the result on held-out artists")
+    if settings.quick:
+        choice.try_all(stages[:1], N_SHUFFLES)
+        chosen = choice.weakest()
+    else:
+        choice.try_all(stages, 2 * N_SHUFFLES)
+        chosen = choice.best()
+    by_chance = ""
+    if not settings.quick and chosen is not choice.plain and choice.gains_by_chance(chosen):
+        chosen, by_chance = choice.plain, chosen.words
     L, report = _learn_chosen(task, choice, chosen, plain, watcher)
+    report |= {"by_chance": by_chance}
     if settings.quick and choice.tried:
-        report |= {"untried": n_ways - 1, "attempts": {way.words: way.all_scores() for way in (choice.plain, chosen)}}
-    return L, report | what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, report["leads"])
+        n_left = n_ways - len(choice.tried)
+        report |= {
+            "untried": n_left,
+            "attempts": {way.words: way.all_scores() for way in (choice.plain, *choice.tried)},
+        }
+    changed = what_changed(snapshot, settings, task.X @ plain.T, task.X @ L.T, report["leads"], report["n_shuffled"])
+    return L, report | changed
 
 
 def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array) -> list[_Stage]:
-    """Return all methods: one for the first result, then others in closed form, then rankings, which take longer."""
+    """Return all methods: means for the first result, then whitenings, then rankings, which take longer."""
     identity, ways = np.eye(task.X.shape[1]), Ways(task, plain)
-    closed = [*ways.means(), *ways.whitenings(within)]
-    closed.sort(key=lambda way: way.words != FIRST)
-    stages = [_Stage(closed[:1]), _Stage(closed[1:])]
+    stages = [_Stage(ways.means()), _Stage(ways.whitenings(within))]
     if task.blocks:
         joined = Ways(task, identity, ", all models")
         equal = Way("all models, equal weights", lambda *_: identity)
@@ -425,31 +481,38 @@ def _learn_chosen(
     queries, database = task.queries(task.split.test, MAX_TESTED)
     if not task.supervision.searches_itself:
         database = np.sort(known)
+
+    def learn_known(supervision: Supervision) -> Float64Array:
+        return chosen.learn(supervision, whole_groups(supervision.groups, known, MAX_SONGS), MAX_SONGS)
+
     try:
-        L_of_known = chosen.learn(_whole_groups(task, known, MAX_SONGS), MAX_SONGS)
+        L_of_known = learn_known(task.supervision)
     except NothingLearnedError:
         chosen, L_of_known = choice.plain, plain
-    leads = leads_of(
-        _scores(task, plain, queries, database),
-        _scores(task, L_of_known, queries, database),
-        [task.supervision.groups[q] for q in queries],
-    )
+    train = None if chosen is choice.plain else lambda shuffled: Space(task.X @ learn_known(shuffled).T)
+    before, after = (Space(task.X @ L.T) for L in (plain, L_of_known))
+    leads, compared = judge(task, queries, database, before, after, train, choice.last_steps())
     rejected = chosen.words if chosen is not choice.plain and (not leads or find_losses(leads)) else ""
     used = choice.plain if rejected else chosen
     watcher("learning from all songs")
     try:
-        L = used.learn(_whole_groups(task, np.arange(len(task.X)), MAX_SONGS), MAX_SONGS)
+        rows = whole_groups(task.supervision.groups, np.arange(len(task.X)), MAX_SONGS)
+        L = used.learn(task.supervision, rows, MAX_SONGS)
     except NothingLearnedError:
         L = L_of_known
-    report = describe_task(task) | {
-        "setting": used.words,
-        "rejected": rejected,
-        "C": None,
-        "path": [{"setting": way.words, "quality": way.quality()} for way in (choice.plain, *choice.tried)],
-        "untrained": choice.plain.quality(),
-        "stopped_early": choice.is_over,
-        "leads": leads,
-    }
+    report = (
+        describe_task(task)
+        | compared
+        | {
+            "setting": used.words,
+            "rejected": rejected,
+            "C": None,
+            "path": [{"setting": way.words, "quality": way.quality()} for way in (choice.plain, *choice.tried)],
+            "untrained": choice.plain.quality(),
+            "stopped_early": choice.is_over,
+            "leads": leads,
+        }
+    )
     groups = np.asarray(task.supervision.groups)[known]
     report["split"]["train"] = {"songs": len(known), "artists": len(np.unique(groups))}
     return L, report
@@ -462,12 +525,13 @@ def learn_ranking(task: Task, watcher: TrainingProgress) -> Float64Array | None:
         choice = _Choice(task, watcher, plain, {})
     except ModelError:  # no query can be evaluated
         return None
-    choice.try_all([_Stage(Ways(task, plain).rankings(None), n_kept=_RANKINGS_KEPT)])
+    choice.try_all([_Stage(Ways(task, plain).rankings(None), n_kept=_RANKINGS_KEPT)], 0)
     chosen = choice.best()
     if chosen is choice.plain:
         return None
     known = np.concatenate([task.split.train, task.split.validation])
     try:
-        return chosen.learn(_whole_groups(task, known, _MAX_CHOSEN_ON), _MAX_CHOSEN_ON)
+        rows = whole_groups(task.supervision.groups, known, _MAX_CHOSEN_ON)
+        return chosen.learn(task.supervision, rows, _MAX_CHOSEN_ON)
     except NothingLearnedError:
         return None

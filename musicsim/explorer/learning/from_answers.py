@@ -62,6 +62,13 @@ class Answered:
         """Return the comparisons of all answers, int64 (m, 4)."""
         return np.concatenate([np.empty((0, 4), np.int64), *self.comparisons])
 
+    def flip(self, random_state: int | np.random.Generator) -> Answered:
+        """Reverse the comparisons of each question with a probability of 1/2; answers to one question stay together."""
+        rng = np.random.default_rng(random_state)
+        is_flipped = {question: rng.random() < 0.5 for question in dict.fromkeys(self.questions)}
+        pairs = zip(self.comparisons, self.questions, strict=True)
+        return Answered([c[:, [2, 3, 0, 1]] if is_flipped[q] else c for c, q in pairs], self.questions)
+
     def folds(self, n: int, random_state: int) -> list[tuple[Int64Array, Int64Array]]:
         """Return at most `n` pairs of training and test indices; no question is in both."""
         from sklearn.model_selection import GroupKFold
@@ -104,6 +111,7 @@ class Judged:
     path: list[dict[str, Any]]  # one result per value of C
     lead: Lead | None = None  # share of held-out comparisons in order before and after; None if none were held out
     untrained: float = float("nan")  # share of all comparisons in order before learning
+    n_shuffled: int = 0  # number of copies of flipped answers on which the training was repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +192,15 @@ def learn_from_answers(
     structure: str = "full",
     blocks: Sequence[slice] = (),
     random_state: int = 0,
+    n_shuffles: int = 0,
     on_progress: Callable[[str, dict[str, Any]], bool],
 ) -> Judged:
     """Learn a metric from answers about songs X (n_songs, d), and evaluate it on held-out answers.
 
     `Cs` are the values of C to choose from. The loss is "order" for the comparisons themselves (algorithm 2.2), or a
     loss of :class:`musicsim.metric.MLR`, with relevance derived from the comparisons. `structure` is full or diagonal;
-    a full metric has one block per element of `blocks`, the columns of each joined model. `on_progress` gets a message
+    a full metric has one block per element of `blocks`, the columns of each joined model. With `n_shuffles`, the
+    training with the chosen C is repeated on copies of the answers, half of them flipped. `on_progress` gets a message
     and a point of the live plot every few steps. In a point, "untrained" is the share of answers in order before
     learning, and "quality" is this share for held-out answers so far. `on_progress` returns True to stop the training
     once a metric is not 0.
@@ -200,10 +210,15 @@ def learn_from_answers(
     """
     if too_few(answered):
         raise ModelError(too_few(answered))
-    n_fits = (_OUTER + 1) * (1 + (_INNER * len(Cs) if len(Cs) > 1 else 0))
+    n_fits = (_OUTER + 1) * (1 + (_INNER * len(Cs) if len(Cs) > 1 else 0)) + _OUTER * n_shuffles
     fits = _Fits(_Learner(X, loss, structure, random_state, blocks), answered, on_progress, n_fits)
+    by_chance: list[Float64Array] = []
     try:
         result = _cross_validate(fits, answered, Cs, random_state)
+        fits.best = result
+        rng = np.random.default_rng([random_state, n_shuffles])
+        for _ in range(n_shuffles):
+            by_chance.append(_gain_of_flipped(fits, answered.flip(rng), result.C, random_state))
     except _Stopped:
         assert fits.best is not None
         result = fits.best
@@ -214,7 +229,20 @@ def learn_from_answers(
         after, before = fits.held_out[known], fits.plain[known]
         interval = evaluation.bootstrap_pairs(after, before, questions, 2000, random_state)
         lead = Lead(float(before.mean()), float(after.mean()), *interval)
-    return replace(result, lead=lead, untrained=fits.untrained)
+        if by_chance:  # then all answers have been held out
+            shuffled = np.mean(by_chance, axis=0)
+            above = evaluation.bootstrap_pairs(after - before, shuffled, questions, 2000, random_state)
+            lead = replace(lead, shuffled=float(shuffled.mean()), above_low=above[1], above_high=above[2])
+    return replace(result, lead=lead, untrained=fits.untrained, n_shuffled=len(by_chance))
+
+
+def _gain_of_flipped(fits: _Fits, answered: Answered, C: float, random_state: int) -> Float64Array:
+    """Return each flipped answer's gain, predicted by a metric learned from the others; raises _Stopped."""
+    gain = -shares_in_order(fits.X, answered)
+    for train, test in answered.folds(_OUTER, random_state):
+        L, _ = fits.fit(answered.some(train), C, "training on shuffled answers")
+        gain[test] += fits.shares(L, answered.some(test))
+    return gain
 
 
 class _Stopped(Exception):
@@ -228,6 +256,7 @@ class _Fits:
         self, learner: _Learner, answered: Answered, on_progress: Callable[[str, dict[str, Any]], bool], n_fits: int
     ) -> None:
         self._learner, self._on_progress, self._is_enough = learner, on_progress, False
+        self.X = learner.X
         self._n_done, self._n_fits = 0, n_fits
         self.plain = shares_in_order(learner.X, answered)
         self.untrained = float(self.plain.mean())

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from musicsim import metric
-from musicsim._arrays import Float64Array
+from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
+from musicsim.explorer.learning.judging import N_SHUFFLES, Steps, judge
 from musicsim.explorer.learning.multi_kernel import SourceLearner
+from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import (
     CS,
     MAX_TESTED,
@@ -25,10 +27,12 @@ from musicsim.explorer.learning.task import (
     choose_training_songs,
     choose_validation_queries,
     describe_task,
+    mean_score,
     sample_songs,
     what_changed,
 )
-from musicsim.explorer.learning.verdict import compare
+from musicsim.explorer.learning.two_way import Space
+from musicsim.explorer.learning.verdict import first_within_error
 from musicsim.explorer.requests.training import ORDER, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
@@ -89,19 +93,33 @@ def learn_from_relevance(
     """Learn L by ranking, and return L and the report."""
     task = Task.from_settings(snapshot, settings, blocks)
     Cs = CS if settings.C is None else (settings.C,)
-    chosen, path, is_finished = _fit_path(task, Cs, watcher)
-    L = _fit_all(task, chosen, watcher, len(Cs) + 1) if is_finished else chosen["components"]
+    n_steps = len(Cs) + N_SHUFFLES + 1
+    chosen, train, path, is_finished = _fit_path(task, Cs, watcher, n_steps)
     watcher("checking the result on held-out artists")
     queries, database = task.queries(task.split.test, MAX_TESTED)
-    held_out = task.X @ chosen["components"].T  # L was also learned from the test artists
-    groups = task.supervision.groups
-    leads = compare(task.X, held_out, task.relevance, queries, database, groups, reduce_hubs=task.reduces_hubs)
+
+    def train_again(supervision: Supervision) -> Space:
+        learner = _create_learner(task, C=chosen["C"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            learner.fit(task.X[train], supervision.relevance_among(train), lambda _: watcher.is_enough())
+        if not learner.components_.any():
+            raise ValueError("nothing was learned: the metric is 0.")
+        return Space(task.X @ learner.components_.T)
+
+    steps = Steps(watcher, task.evidence, len(Cs), n_steps)
+    held_out = Space(task.X @ chosen["components"].T)  # without the test artists
+    leads, compared = judge(task, queries, database, Space(task.X), held_out, train_again, steps)
+    L = _fit_all(task, chosen, watcher, n_steps) if is_finished else chosen["components"]
     return L, {
         **describe_task(task),
+        **compared,
         "C": chosen["C"],
         "untrained": task.score(None, *task.queries(task.split.validation, MAX_TESTED)),
-        "path": [{name: value for name, value in entry.items() if name != "components"} for entry in path],
-        **what_changed(snapshot, settings, task.X, task.X @ L.T, leads),
+        "path": [
+            {name: value for name, value in entry.items() if name not in ("components", "scores")} for entry in path
+        ],
+        **what_changed(snapshot, settings, task.X, task.X @ L.T, leads, compared["n_shuffled"]),
         "stopped_early": not is_finished or watcher.is_enough(),
     }
 
@@ -116,22 +134,24 @@ def _create_learner(task: Task, **options: Any) -> Any:
 
 
 def _fit_path(
-    task: Task, Cs: Sequence[float], watcher: TrainingProgress
-) -> tuple[dict[str, Any], list[dict[str, Any]], bool]:
-    """Return the best entry of the path over C, the whole path, and False if the user stopped it early."""
+    task: Task, Cs: Sequence[float], watcher: TrainingProgress, n_steps: int
+) -> tuple[dict[str, Any], Int64Array, list[dict[str, Any]], bool]:
+    """Return the chosen entry of the path over C, its songs, the whole path, and False if the user stopped it early."""
     train, relevance = choose_training_songs(task)
     if len(Cs) > 1:
         queries, database, _ = choose_validation_queries(task, MAX_TESTED)
     else:
         queries, database = task.queries(task.split.validation, MAX_TESTED)
-    watch = _Watch(task, watcher, len(Cs) + 1)  # the last fit uses all songs
+    watch = _Watch(task, watcher, n_steps)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the report contains the remaining duality gaps
         fitted = _create_learner(task).fit_path(task.X[train], relevance, Cs, watch)
+    judgments = task.relevance.restrict(queries, database)
     path = [
         {
             "C": float(mlr.C),
-            "quality": task.score(mlr.components_, queries, database),
+            "scores": (scores := task.score_queries(mlr.components_, queries, database, judgments)[task.settings.loss]),
+            "quality": mean_score(scores),
             "gap": mlr.history_[-1]["gap"],
             "n_cuts": mlr.n_cuts_,
             "rank": len(mlr.components_),
@@ -142,8 +162,19 @@ def _fit_path(
     ]
     if not path:
         raise ModelError("nothing was learned: the metric is 0 for every C tried. Choose a different ground truth.")
-    best = max(path, key=lambda entry: -np.inf if np.isnan(entry["quality"]) else entry["quality"])
-    return best, path, not watcher.is_enough()
+    chosen = choose_entry(path, [task.supervision.groups[row] for row in queries], task.settings.regularizer)
+    return chosen, train, path, not watcher.is_enough()
+
+
+def choose_entry(path: Sequence[dict[str, Any]], groups: Sequence[str], regularizer: str) -> dict[str, Any]:
+    """Return the best entry of a path with ascending C.
+
+    Near the plain metric, it is the first entry that is not worse by more than a standard error over the groups of the
+    queries.
+    """
+    if regularizer == "plain":
+        return path[first_within_error([entry["scores"] for entry in path], groups)]
+    return max(path, key=lambda entry: -np.inf if np.isnan(entry["quality"]) else entry["quality"])
 
 
 def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress, n_fits: int) -> Float64Array:
@@ -183,6 +214,7 @@ def learn_from_survey(
         structure=settings.structure,
         blocks=blocks,
         random_state=settings.random_state,
+        n_shuffles=N_SHUFFLES,
         on_progress=on_progress,
     )
     leads = {} if judged.lead is None else {ORDER: judged.lead}
@@ -196,5 +228,5 @@ def learn_from_survey(
         "path": judged.path,
         "alone": [float(shares_in_order(X[:, block], answered).mean()) for block in blocks],
         "stopped_early": watcher.is_enough(),
-        **what_changed(snapshot, settings, X, X @ judged.L.T, leads),
+        **what_changed(snapshot, settings, X, X @ judged.L.T, leads, judged.n_shuffled),
     }

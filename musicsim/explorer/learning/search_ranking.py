@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,18 +34,40 @@ def score_search(
     (by default, all rows). `distances` returns the distances (k, n_database) from k rows to the database; by default,
     they are Euclidean. Memory: 6 kB per song in the database.
     """
+    return join_scores(
+        evaluation.distance_scores(D, part, k)
+        for D, part in search_distances(
+            X, queries, database, relevance, reduce_hubs=reduce_hubs, songs=songs, distances=distances
+        )
+    )
+
+
+def join_scores(parts: Iterable[dict[str, Float64Array]]) -> dict[str, Float64Array]:
+    """Return the scores of all queries from those of parts, in order."""
+    known = list(parts)
+    return {name: np.concatenate([part[name] for part in known]) for name in (known[0] if known else ())}
+
+
+def search_distances(
+    X: FloatingArray,
+    queries: Int64Array,
+    database: Int64Array,
+    relevance: Relevance,
+    *,
+    reduce_hubs: bool,
+    songs: Int64Array | None = None,
+    distances: Callable[[Int64Array], FloatingArray] | None = None,
+) -> Iterator[tuple[FloatingArray, Relevance]]:
+    """Yield the distances (n, n_database) of the next n queries, and their relevance; see :func:`score_search`."""
     from scipy.spatial.distance import cdist
 
     adjust = HubReduction(X if songs is None else X[songs], X[database]) if reduce_hubs else None
-    parts = []
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         rows = queries[start : start + _QUERIES_AT_ONCE]
         D = cdist(X[rows], X[database]) if distances is None else distances(rows)
         if adjust is not None:
             D = adjust(D, X[rows])
-        part = relevance.restrict(np.arange(start, start + len(rows)))
-        parts.append(evaluation.distance_scores(D, part, k))
-    return {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else ())}
+        yield D, relevance.restrict(np.arange(start, start + len(rows)))
 
 
 class HubReduction:

@@ -7,6 +7,7 @@ database that is searched, so the relevance of a split is computed for its train
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,10 +16,11 @@ from scipy import sparse
 
 from musicsim import kernels
 from musicsim import relevance as relevances
-from musicsim._arrays import Float32Array, Int64Array
+from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.from_answers import Answered, count_votes, relevance_of, too_few
-from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
+from musicsim.explorer.learning.shuffles import deal_votes, permute_within, swap_groups, trade_entries
+from musicsim.explorer.requests.training import ANSWERS, JUDGMENTS, KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import RESULT
 from musicsim.wording import count
@@ -27,10 +29,12 @@ _SIMILAR_BY_TAGS = 10
 _MIN_QUERIES = 10
 _MAX_CACHED = 16  # number of databases whose relevance is cached; with many plays, computing it takes seconds
 # folders often tell where songs are from, not how they sound; thumbs and answers cover only a few pairs of songs
-_RELIABILITY = {"folder": 0.3, JUDGEMENTS: 0.3, ANSWERS: 0.3}
+_RELIABILITY = {"folder": 0.3, JUDGMENTS: 0.3, ANSWERS: 0.3}
 
 Compute: TypeAlias = "Callable[[Int64Array], relevances.Relevance]"  # quoted, because the name imports numba
 """Computes the relevance of a database of rows to each song as a query."""
+Shuffle: TypeAlias = "Callable[[Supervision, Sequence[Int64Array], np.random.Generator], Compute]"
+"""Shuffles the evidence of a copy of the supervision, within the parts of a split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +51,46 @@ class Coverage:
 class Supervision:
     """One of the :data:`KINDS` of supervision, for the songs of a snapshot.
 
-    The `k` nearest artists or songs count as similar. A person with at least `threshold` plays of an artist counts as a
-    listener. With `generated`, playlists by musicsim also count, but they only repeat what the models already contain.
+    The `k` nearest artists or songs count as similar; `overlap` compares their listeners or lists. A person with at
+    least `threshold` plays of an artist counts as a listener. With `generated`, playlists by musicsim also count, but
+    they only repeat what the models already contain.
     Raises ModelError if the library has no data of this kind.
 
     `groups` are the artists of the songs, or their folders; songs of one group are never split. `detail` describes the
     amount of data. `lacks` explains a lack of answers; it is empty if there are enough. If `searches_itself` is true,
-    held-out queries search the held-out songs, because all songs relevant to them are held out too.
+    held-out queries search the held-out songs, because all songs relevant to them are held out too. `labels` are the
+    genres, artists or folders of the songs, if one of these is the kind. `popularity` has, for plays and lists, the
+    number of listeners of each song's artist, or of lists with the song.
     """
 
     def __init__(
-        self, snapshot: Snapshot, kind: str, *, k: int = 10, threshold: int = 10, generated: bool = False
+        self,
+        snapshot: Snapshot,
+        kind: str,
+        *,
+        k: int = 10,
+        threshold: int = 10,
+        generated: bool = False,
+        overlap: str = "jaccard",
     ) -> None:
         if kind not in KINDS:
             raise ValueError(f"supervision={kind!r} must be one of {', '.join(KINDS)}.")
         self._snapshot, self.kind, self._k, self._threshold = snapshot, kind, k, threshold
-        self._generated = generated
+        self._generated, self._overlap = generated, overlap
         self.groups = [str(group) for group in snapshot.columns.group.texts()]
         self.searches_itself = kind in ("artist", "folder")
         self.detail = self.lacks = ""
+        self.labels: list[str | None] | None = None
+        self.popularity: Float64Array | None = None
         prepare: dict[str, Callable[[], Compute]] = {
             "plays": self._prepare_plays,
             "sittings": self._prepare_sittings,
             "playlists": self._prepare_playlists,
             "tags": self._prepare_tags,
             ANSWERS: self._prepare_answers,
-            JUDGEMENTS: self._prepare_thumbs,
+            JUDGMENTS: self._prepare_thumbs,
         }
+        self._shuffle: Shuffle
         self._compute = prepare.get(kind, self._prepare_labels)()
         self._cache: dict[bytes, relevances.Relevance] = {}
 
@@ -91,6 +108,19 @@ class Supervision:
         """Return the relevance of rows to each other."""
         return self.relevance(rows).restrict(rows, rows)
 
+    def shuffle(self, parts: Sequence[Int64Array], random_state: int | np.random.Generator) -> Supervision:
+        """Return the supervision by shuffled evidence: the same amounts of it, but unrelated to the sound.
+
+        Plays and lists keep the popularity of each artist or song, and the length of each listener's or list's row.
+        Genres and tags are swapped between artists with about the same number of songs. Artists and folders keep their
+        sizes; songs move only within `parts`, the rows of a split, so that no artist is in two of them. Thumbs are
+        dealt out among the results of each query, and answers are flipped.
+        """
+        copied = copy(self)
+        copied._compute = self._shuffle(copied, parts, np.random.default_rng(random_state))
+        copied._cache = {}
+        return copied
+
     def _prepare_labels(self) -> Compute:
         labels = getattr(self._snapshot.columns, self.kind).texts()
         codes = relevances.label_codes(labels)
@@ -99,8 +129,22 @@ class Supervision:
         if self.searches_itself:
             # hold out whole labels, because no label may be on both sides of a split
             self.groups = [str(label) if label else g for label, g in zip(labels, self.groups, strict=True)]
-        relevance = relevances.Relevance.from_labels(labels, groups=None if self.searches_itself else self.groups)
-        return lambda _rows: relevance
+
+        def relate(supervision: Supervision, source: Int64Array) -> Compute:
+            supervision.labels = [labels[row] for row in source]
+            if self.searches_itself:
+                supervision.groups = [groups[row] for row in source]
+            relevance = relevances.Relevance.from_labels(
+                supervision.labels, groups=None if self.searches_itself else groups
+            )
+            return lambda _rows: relevance
+
+        def shuffle(supervision: Supervision, parts: Sequence[Int64Array], rng: np.random.Generator) -> Compute:
+            swapped = permute_within(parts, len(labels), rng) if self.searches_itself else swap_groups(groups, rng)
+            return relate(supervision, swapped)
+
+        groups, self._shuffle = self.groups, shuffle
+        return relate(self, np.arange(len(labels)))
 
     def _prepare_plays(self) -> Compute:
         """Relate each artist to the k artists that share the most listeners with it (thesis 5.2)."""
@@ -112,7 +156,8 @@ class Supervision:
         table = sparse.csr_array(
             (plays.count[is_known], (plays.listener[is_known], codes[rows[is_known]])), shape=shape
         )
-        n_listeners = int(np.count_nonzero(np.diff((table >= self._threshold).tocsr().indptr) > 1))
+        listened = (table >= self._threshold).astype(np.float64).tocsr()
+        n_listeners = int(np.count_nonzero(np.diff(listened.indptr) > 1))
         self.detail = (
             f"{count(n_listeners, 'listener')} of at least two artists, {count(int(plays.count.sum()), 'play')}"
         )
@@ -123,11 +168,14 @@ class Supervision:
                 "Import plays by several people, or learn from listening sessions, tags or genres."
             )
 
-        def compute(database: Int64Array) -> relevances.Relevance:
-            candidates = np.unique(codes[database])
-            return relevances.Relevance.from_plays(table, self._k, self._threshold, groups=codes, candidates=candidates)
+        def relate(table: sparse.csr_array) -> Compute:
+            return lambda database: relevances.Relevance.from_plays(
+                table, self._k, 1, groups=codes, candidates=np.unique(codes[database]), overlap=self._overlap
+            )
 
-        return compute
+        self.popularity = np.bincount(listened.nonzero()[1], minlength=len(names)).astype(np.float64)[codes]
+        self._shuffle = lambda _supervision, _parts, rng: relate(trade_entries(listened, rng))
+        return relate(listened)
 
     def _prepare_playlists(self) -> Compute:
         store = self._snapshot.library.saved_playlists
@@ -157,11 +205,18 @@ class Supervision:
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
             raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some.")
 
-        def compute(database: Int64Array) -> relevances.Relevance:
-            relevance = relevances.Relevance.from_plays(table, self._k, 1, candidates=database)
-            return relevance.exclude_own_group(self.groups)
+        def relate(table: sparse.csr_array) -> Compute:
+            def compute(database: Int64Array) -> relevances.Relevance:
+                relevance = relevances.Relevance.from_plays(
+                    table, self._k, 1, candidates=database, overlap=self._overlap
+                )
+                return relevance.exclude_own_group(self.groups)
 
-        return compute
+            return compute
+
+        self.popularity = np.bincount(table.nonzero()[1], minlength=len(self.groups)).astype(np.float64)
+        self._shuffle = lambda _supervision, _parts, rng: relate(trade_entries(table, rng))
+        return relate(table)
 
     def _prepare_answers(self) -> Compute:
         answered = Answered.collect(self._snapshot)
@@ -169,8 +224,13 @@ class Supervision:
             raise ModelError("nobody has compared songs yet: answer some questions in Compare.")
         self.detail = f"{count(len(answered), 'answer')}, {count(len(answered.all()), 'comparison')}"
         self.lacks = too_few(answered)
-        relevance = relevance_of(answered.all(), len(self.groups))
-        return lambda _rows: relevance
+
+        def relate(answered: Answered) -> Compute:
+            relevance = relevance_of(answered.all(), len(self.groups))
+            return lambda _rows: relevance
+
+        self._shuffle = lambda _supervision, _parts, rng: relate(answered.flip(rng))
+        return relate(answered)
 
     def _prepare_thumbs(self) -> Compute:
         """Relate queries to results with thumbs up or down; other songs are not ranked."""
@@ -184,8 +244,13 @@ class Supervision:
             raise ModelError("no thumbs have been saved yet: give some on the Listen page.")
         n_searches = len({query for query, _ in thumbs})
         self.detail = f"{count(len(thumbs), 'thumb')} on results of {count(n_searches, 'search')}"
-        relevance = count_votes(thumbs, len(self.groups))
-        return lambda _rows: relevance
+
+        def relate(votes: dict[tuple[int, int], int]) -> Compute:
+            relevance = count_votes(votes, len(self.groups))
+            return lambda _rows: relevance
+
+        self._shuffle = lambda _supervision, _parts, rng: relate(deal_votes(thumbs, rng))
+        return relate(thumbs)
 
     def _prepare_tags(self) -> Compute:
         """Relate each song to the ten songs by other artists with the most similar tags."""
@@ -197,7 +262,12 @@ class Supervision:
         vectors = kernels.human_tag_vectors(lists, vocabulary)
         codes = np.unique(self.groups, return_inverse=True)[1]
         self.detail = count(len(vocabulary), "tag")
-        return lambda database: _most_similar(vectors, codes, database, _SIMILAR_BY_TAGS)
+
+        def relate(vectors: Float32Array) -> Compute:
+            return lambda database: _most_similar(vectors, codes, database, _SIMILAR_BY_TAGS)
+
+        self._shuffle = lambda _supervision, _parts, rng: relate(vectors[swap_groups(self.groups, rng)])
+        return relate(vectors)
 
 
 def _most_similar(vectors: Float32Array, codes: Int64Array, database: Int64Array, k: int) -> relevances.Relevance:

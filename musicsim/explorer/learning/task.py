@@ -14,15 +14,15 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.verdict import Lead, find_changed_queries, is_better, space_hubness
-from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.learning.verdict import Lead, find_changed_queries, is_better, render_lead, space_hubness
+from musicsim.explorer.requests.training import KINDS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
 if TYPE_CHECKING:
     Relevance = relevance.Relevance  # its module loads numba
 
-CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
+CS = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5)  # values of C to try, from weak to strong
 MAX_VALIDATED = 300  # maximum number of validation queries, for plots and for methods with a metric per query
 MAX_TESTED = 2_000
 MAX_SONGS = 4_000  # maximum number of songs per fit; a cut then takes half a second
@@ -132,6 +132,11 @@ def whole_groups(groups: Sequence[str], rows: Int64Array, most: int) -> Int64Arr
     return np.sort(rows[np.isin(number, order[:n_kept])])
 
 
+def mean_score(scores: Float64Array) -> float:
+    """Return the mean of the scores that are not nan; nan if there are none."""
+    return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+
+
 @dataclass(slots=True)
 class Task:
     """Songs, their ground truth, and the evaluation of metrics on held-out artists."""
@@ -149,8 +154,9 @@ class Task:
     def from_settings(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
         """Set up a task; `blocks` are the columns of each joined model."""
         supervision = Supervision(
-            snapshot, settings.supervision, k=settings.k, threshold=settings.threshold, generated=settings.generated
-        )
+            snapshot, settings.supervision, k=settings.k, threshold=settings.threshold,
+            generated=settings.generated, overlap=settings.overlap,
+        )  # fmt: skip
         split = Split.from_groups(supervision.groups, settings.random_state)
         rng = np.random.default_rng(settings.random_state)
         X = np.asarray(snapshot.X, dtype=np.float64)
@@ -161,6 +167,11 @@ class Task:
     def has_kernels(self) -> bool:
         """True if the metric has one block per joined model; a diagonal metric does not need blocks."""
         return bool(self.blocks) and (self.settings.structure, self.settings.regularizer) == ("full", "trace")
+
+    @property
+    def evidence(self) -> str:
+        """Plural noun for the supervision, such as "plays"."""
+        return KINDS[self.supervision.kind].evidence
 
     def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
         """Return at most `most` held-out queries, sampled from the queries with a relevant song, and their database."""
@@ -174,8 +185,7 @@ class Task:
     def score(self, L: Float64Array | None, queries: Int64Array, database: Int64Array) -> float:
         """Return the mean score by the measure in `loss`, under the metric L or under plain distance."""
         relevance = self.relevance.restrict(queries, database)
-        scores = self.score_queries(L, queries, database, relevance)[self.settings.loss]
-        return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+        return mean_score(self.score_queries(L, queries, database, relevance)[self.settings.loss])
 
     def score_queries(
         self, L: Float64Array | None, queries: Int64Array, database: Int64Array, judgments: Relevance
@@ -186,16 +196,25 @@ class Task:
 
 
 def what_changed(
-    snapshot: Snapshot, settings: LearningSettings, before: Float64Array, after: Float64Array, leads: dict[str, Lead]
+    snapshot: Snapshot,
+    settings: LearningSettings,
+    before: Float64Array,
+    after: Float64Array,
+    leads: dict[str, Lead],
+    n_shuffled: int,
 ) -> dict[str, Any]:
-    """Return the common part of all reports: settings, verdict and changes in the vectors."""
+    """Return the common part of all reports: settings, verdict and changes in the vectors.
+
+    A model is not better if its gain was not compared with that of a training on shuffled evidence.
+    """
     ids = snapshot.row_ids.tolist()
     return {
         "version": __version__,
         "settings": asdict(settings),
         "n_songs": len(ids),
-        "leads": {measure: asdict(lead) for measure, lead in leads.items()},
-        "is_better": is_better(leads, settings.loss),
+        "leads": {measure: render_lead(lead) for measure, lead in leads.items()},
+        "n_shuffled": n_shuffled,
+        "is_better": n_shuffled > 0 and is_better(leads),
         "hubness": {"before": space_hubness(before), "after": space_hubness(after)},
         "changed": [
             {"query": ids[q], "before": [ids[i] for i in a], "after": [ids[i] for i in b]}

@@ -32,7 +32,7 @@ SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
 MAX_EXAMPLES = 25
 """Maximum number of further examples of a queue."""
 MAX_CALMER = 4
-_BLOCK = 12  # number of songs of the walk that are generated in one step
+BLOCK = 12  # number of songs of the walk that are generated in one step
 # Nearest songs whose similarities differ by less than this may change places, so that two evenings differ. The last
 # places have a few more songs to choose from.
 ALIKE, N_ALIKE = 0.03, 4
@@ -182,7 +182,7 @@ def _continue_walk(
 def _walk_request(request: QueueRequest, first: int | None, seen: set[int]) -> PlaylistRequest:
     filters = {name: getattr(request.search, name) for name in options_of(Filters)}
     return PlaylistRequest(
-        **filters, length=_BLOCK + 1, first=first, exclude=frozenset(seen), surprise=request.surprise,
+        **filters, length=BLOCK + 1, first=first, exclude=frozenset(seen), surprise=request.surprise,
         avoid_recent=False,
     )  # fmt: skip
 

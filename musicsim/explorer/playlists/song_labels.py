@@ -126,7 +126,7 @@ def learn_sources(snapshot: Snapshot, playlists: Sequence[Sequence[int]], progre
         snapshot.library.folder / _FILE,
         digest=np.array(digest),
         song_ids=ids,
-        neighbours=ids[neighbours] * (neighbours >= 0) - (neighbours < 0),
+        neighbours=ids[neighbors] * (neighbors >= 0) - (neighbors < 0),
         topics=topics,
         topic_words=np.array(topic_words, dtype=np.str_),
         **{f"company {label}": values for label, values in sources.company.items()},

@@ -165,6 +165,13 @@ def share_around(surprise: float) -> float:
     return float(_AROUND ** (1.0 - np.clip((surprise - _USUAL) / (_ANYWHERE - _USUAL), 0.0, 1.0)))
 
 
+def _order(values: Float64Array) -> IntpArray:
+    """Return the order of a stable sort, but in a sixth of its time if no two values are equal."""
+    order = np.argsort(values)
+    ascending = values[order]
+    return np.argsort(values, kind="stable") if np.any(ascending[1:] == ascending[:-1]) else order
+
+
 class SoundRanks:
     """Ranks the songs X by distance from one of them; `nearest` is the share of songs that count as near."""
 
@@ -189,7 +196,7 @@ class SoundRanks:
             distance = squared_distances(X[row])
             distance[row] = -np.inf
             ranks = np.empty(len(distance))
-            ranks[np.argsort(distance, kind="stable")] = np.linspace(0.0, 1.0, len(distance))
+            ranks[_order(distance)] = np.linspace(0.0, 1.0, len(distance))
             return ranks
 
         return shares
@@ -362,7 +369,7 @@ class Pool:
         length = max(length, *(place + 1 for place in fixed), 1)
         is_excluded = ~self._near(length)
         is_excluded[list(fixed.values())] = False
-        excluded = np.flatnonzero(is_excluded).tolist()
+        excluded = np.flatnonzero(is_excluded)
         groups = self.snapshot.columns.group.codes[self.rows]
         n_artists = int(np.count_nonzero(np.bincount(groups[self.allowed] + 1)))  # songs without a group count as one
         max_spacing = min(request.spacing, max(0, n_artists - 1))

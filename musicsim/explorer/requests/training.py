@@ -13,19 +13,20 @@ class Kind:
     words: str  # "songs with the same tags"
     of: str  # "songs" or "artists", depending on which of them count as similar
     model_name: str
+    evidence: str  # "plays"
 
 
-ANSWERS, JUDGEMENTS = "answers", "judgements"
+ANSWERS, JUDGMENTS = "answers", "judgements"
 KINDS = {
-    "plays": Kind("artists that the same people listen to", "artists", "Listeners"),
-    "sittings": Kind("songs played in one sitting", "songs", "Sittings"),
-    "playlists": Kind("songs on the same playlists", "songs", "Playlists"),
-    "tags": Kind("songs with the same tags", "songs", "Tags"),
-    "genre": Kind("songs of the same genre", "songs", "Genres"),
-    "artist": Kind("songs by the same artist", "songs", "Artists"),
-    "folder": Kind("songs in the same folder", "songs", "Folders"),
-    JUDGEMENTS: Kind("thumbs that were saved while searching", "songs", "Thumbs"),
-    ANSWERS: Kind("answers to comparisons", "songs", "Answers"),
+    "plays": Kind("artists that the same people listen to", "artists", "Listeners", "plays"),
+    "sittings": Kind("songs played in one sitting", "songs", "Sittings", "sittings"),
+    "playlists": Kind("songs on the same playlists", "songs", "Playlists", "playlists"),
+    "tags": Kind("songs with the same tags", "songs", "Tags", "tags"),
+    "genre": Kind("songs of the same genre", "songs", "Genres", "genres"),
+    "artist": Kind("songs by the same artist", "songs", "Artists", "artists"),
+    "folder": Kind("songs in the same folder", "songs", "Folders", "folders"),
+    JUDGMENTS: Kind("thumbs that were saved while searching", "songs", "Thumbs", "thumbs"),
+    ANSWERS: Kind("answers to comparisons", "songs", "Answers", "answers"),
 }
 """Kinds of supervision. Kinds that cover the same number of songs are offered in this order."""
 
@@ -47,7 +48,17 @@ METHODS = {
     LOCAL: "in closed form, for each region of songs (L-GMML)",
 }
 STRUCTURES = {"full": "full", "diagonal": "diagonal: one weight per direction"}
-PENALTIES = {"trace": "trace: few directions", "l21": "L2,1: few dimensions"}
+PENALTIES = {
+    "plain": "plain: near the untrained model",
+    "trace": "trace: few directions",
+    "l21": "L2,1: few dimensions",
+}
+
+
+OVERLAPS = {
+    "jaccard": "Jaccard: the share of listeners or lists in common",
+    "lift": "lift: more in common than by chance, which counts popular music less",
+}
 
 
 @dataclass(frozen=True)
@@ -56,8 +67,9 @@ class LearningSettings:
 
     `loss`, `structure` and `regularizer` are parameters of :class:`musicsim.metric.MLR`. The loss "order", for answers,
     belongs to :class:`musicsim.order.LinearPartialOrderEmbedding`. Metrics in closed form do not use `C` and
-    `structure`; the measure in `loss` selects their parameters. With several models in `on`, each model is a kernel and
-    a full metric has one block per model, as in :class:`musicsim.metric.MultipleKernelMLR`.
+    `structure`; the measure in `loss` selects their parameters. With several models in `on`, their vectors are
+    joined. For answers, and with the penalty "trace", a full metric has one block per model, as in
+    :class:`musicsim.metric.MultipleKernelMLR`.
     """
 
     supervision: str = option(
@@ -65,8 +77,8 @@ class LearningSettings:
         label="Learn from", name="source", flags=("--from",), choices=tuple(KINDS),
     )  # fmt: skip
     on: tuple[str, ...] = option(
-        (), "Models whose song vectors are reweighted; by default the built-in ones. With several models (sound, tags, "
-        "lyrics, your own vectors), each gets its own metric and weight.",
+        (), "Models whose song vectors are reweighted; by default the model in use. If that is Sound, the automatic "
+        "method also uses Codewords. Several models (sound, tags, lyrics, your own vectors) start with equal weights.",
         label="Train on",
     )  # fmt: skip
     loss: str = option(
@@ -75,7 +87,7 @@ class LearningSettings:
     )  # fmt: skip
     C: float | None = option(
         None, "Regularization C, above 0: small values stay close to the untrained model, large ones follow the "
-        "examples. By default, musicsim tries 1 to 100,000 and uses the best value on held-out artists or answers.",
+        "examples. By default, musicsim tries 0.1 to 100,000, and chooses on held-out artists or answers.",
         label="C", name="strength", above=0,
     )  # fmt: skip
     k: int = option(
@@ -86,11 +98,17 @@ class LearningSettings:
         10, "Minimum number of plays of an artist for a person to count as a listener of that artist.",
         label="Minimum plays per listener", min=1, max_asked=1000,
     )  # fmt: skip
+    overlap: str = option(
+        "jaccard", "How plays, sittings and playlists show similarity: by the share of listeners or lists in common "
+        "(jaccard), or by lift. Lift compares with what is expected by chance, so popular music counts less.",
+        label="Similar by", choices=tuple(OVERLAPS),
+    )  # fmt: skip
     structure: str = option(
         "full", "full, or diagonal (one weight per direction).", label="Metric", choices=tuple(STRUCTURES)
     )
     regularizer: str = option(
-        "trace", "trace (few directions) or l21 (few dimensions).",
+        "plain", "plain (near the untrained model), trace (few directions) or l21 (few dimensions). Answers always use "
+        "the trace.",
         label="Penalty", name="penalty", choices=tuple(PENALTIES),
     )  # fmt: skip
     random_state: int = option(
@@ -112,7 +130,7 @@ class LearningSettings:
         label="Include playlists generated by musicsim",
     )  # fmt: skip
     quick: bool = option(
-        False, "Try only one automatic method, for a first verdict in seconds. To try the other methods, train again "
+        False, "Try only geometric means, for a first verdict in seconds. To try the other methods, train again "
         "without this option.",
         label="Show a first result, then ask before trying other methods",
     )  # fmt: skip
@@ -124,8 +142,10 @@ class LearningSettings:
             object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")
         if not self.method:
             is_ranking = self.supervision == ANSWERS or self.C is not None
-            is_ranking |= (self.structure, self.regularizer) != ("full", "trace")
+            is_ranking |= (self.structure, self.regularizer) != ("full", "plain")
             object.__setattr__(self, "method", RANKING if is_ranking else AUTOMATIC)
+        if self.supervision == ANSWERS:  # their learners have no other penalty
+            object.__setattr__(self, "regularizer", "trace")
         settle(self)
         if self.loss == ORDER and self.supervision != ANSWERS:
             raise ValueError(f"loss={self.loss!r} works only with answers: choose another loss for {self.supervision}.")

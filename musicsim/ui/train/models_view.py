@@ -148,7 +148,7 @@ def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str
     show_table(pd.DataFrame(columns), name="two models", key="train_compared")
     targets = set()
     for report in (reports[model_id] for model_id in chosen):
-        target = (report["settings"][name] for name in ("supervision", "k", "threshold", "random_state"))
+        target = (report["settings"].get(name) for name in ("supervision", "k", "threshold", "overlap", "random_state"))
         targets.add((*target, report["n_songs"]))
     if len(targets) > 1:
         st.caption("These models were trained on different targets, so their scores are not comparable.")

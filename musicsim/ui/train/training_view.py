@@ -1,5 +1,6 @@
 """Training: the form, the running job with its curves, and its outcome."""
 
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -10,7 +11,6 @@ from musicsim.explorer import jobs
 from musicsim.explorer.learning.supervision import Coverage, rank_kinds
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND, choose_default_models
 from musicsim.explorer.refresh.model_text import name_for
-from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.training import (
     ANSWERS,
     AUTOMATIC,
@@ -18,6 +18,7 @@ from musicsim.explorer.requests.training import (
     LOSSES,
     METHODS,
     ORDER,
+    OVERLAPS,
     PENALTIES,
     RANKING,
     STRUCTURES,
@@ -30,7 +31,7 @@ from musicsim.library.stores.jobs import Job
 from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
 from musicsim.ui.base.keys import SECTIONS, Key
-from musicsim.ui.base.option_widgets import describe, limits, option_key
+from musicsim.ui.base.option_widgets import describe, limits, option_keys
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart
@@ -41,14 +42,22 @@ _DEFAULT = TrainingRequest()
 _CS = tuple(round(10 ** (half / 2), 1 if half < 2 else 0) for half in range(13))
 _CHART_HEIGHT = 280
 
-_KEYS = {field: option_key(f"train_{field}", TrainingRequest, field) for field in options_of(TrainingRequest)}
-_KEYS["quick"] = Key("train_quick", lambda: True, "False if training does not stop after a first result")
-_KEYS["C"] = Key("train_C", lambda: 1000.0, "C, if the user sets it manually")
+_KEYS = option_keys("train", TrainingRequest, quick=True, C=1000.0)
 _SUPERVISION: Key[str] = _KEYS["supervision"]
 _METHOD, _LOSS, _ON, _LISTENER, _C = (_KEYS[field] for field in ("method", "loss", "on", "listener", "C"))
 _MANUAL_C: Key[bool] = Key("train_by_hand", lambda: False, "True if the user sets C")
-_LAST_KIND: Key[str] = Key("train_last_kind", str, "kind of supervision when the page was last drawn")
-_WATCHED: Key[int | None] = Key("train_watched", lambda: None, "id of the training job that the page last saw running")
+
+
+@dataclass(slots=True)
+class _Last:
+    """The kind of supervision and the model in use when the page was last drawn, and the last job seen running."""
+
+    kind: str = ""
+    in_use: str = ""
+    job: int | None = None
+
+
+_LAST: Key[_Last] = Key("train_last", _Last, "state of the page when it was last drawn")
 
 
 def show_start(snapshot: Snapshot, *, busy: bool) -> None:
@@ -108,14 +117,14 @@ def show_options(snapshot: Snapshot) -> None:
 
 def _fit_to_kind() -> None:
     """Select the loss for answers, or a loss that other kinds of supervision allow."""
-    kind, last = _SUPERVISION.get(), _LAST_KIND.get()
+    kind, last = _SUPERVISION.get(), _LAST.get().kind
     if kind == ANSWERS and last != ANSWERS:
         _LOSS.set(ORDER)
         _METHOD.set(RANKING)
     elif kind != ANSWERS and (_LOSS.get() in {ORDER, ""} or not _METHOD.get()):
         _LOSS.set(_DEFAULT.loss)
         _METHOD.set(_DEFAULT.method)
-    _LAST_KIND.set(kind)
+    _LAST.get().kind = kind
 
 
 def _bases(library: Library) -> list[str]:
@@ -123,14 +132,14 @@ def _bases(library: Library) -> list[str]:
 
 
 def _fit_to_models(library: Library) -> None:
-    """If no existing model is chosen, choose the default ones."""
-    bases = _bases(library)
+    """If no existing model is chosen, or another model is in use, choose the default ones."""
+    bases, active = _bases(library), library.models.active()
+    in_use = active.name if active else ""
     chosen = [name for name in _ON.get() if name in bases]
-    if not chosen:
-        built_in = choose_default_models(library)
-        default = built_in if _METHOD.get() == AUTOMATIC else built_in[:1]
-        chosen = [record.name for record in default] or bases[:1]
+    if not chosen or in_use != _LAST.get().in_use:
+        chosen = [record.name for record in choose_default_models(library, _METHOD.get())] or bases[:1]
     _ON.set(chosen)
+    _LAST.get().in_use = in_use
 
 
 def _show_method(library: Library) -> None:
@@ -174,6 +183,10 @@ def _show_more_options(library: Library) -> None:
         disabled=not has_k and loss not in {"ndcg", "precision"},
     )
     second.number_input(**_number("threshold"), disabled=kind != "plays")
+    st.selectbox(
+        **_widget("overlap"), options=list(OVERLAPS), format_func=lambda name: capitalize(OVERLAPS[name]),
+        disabled=not has_k,
+    )  # fmt: skip
     first.radio(
         **_widget("structure"), options=list(STRUCTURES), format_func=STRUCTURES.__getitem__, disabled=not is_ranking
     )
@@ -218,7 +231,7 @@ def show_training(library: Library, job: Job) -> None:
 
 
 def _show_running(library: Library, job: Job) -> None:
-    _WATCHED.set(job.id)
+    _LAST.get().job = job.id
     watch_training(library, job)
     points = library.jobs.trace(job.id)
     if points:
@@ -242,7 +255,7 @@ def _show_ended(library: Library, job: Job) -> None:
     duration = clock(max(0.0, job.updated_at - job.created_at))
     name = plain(job.arguments["name"])
     if job.state == "done":
-        was_watched = _WATCHED.get() == job.id  # keep the curves visible after the end
+        was_watched = _LAST.get().job == job.id  # keep the curves visible after the end
         with st.expander(f"Trained **{name}** in {duration}", was_watched, icon=":material/show_chart:"):
             _show_charts(library.jobs.trace(job.id), job)
         return
@@ -310,13 +323,15 @@ def _fits(points: list[dict[str, Any]]) -> list[list[tuple[int, dict[str, Any]]]
     return [list(fit) for _, fit in groupby(enumerate(points, 1), key=lambda numbered: numbered[1]["C"])]
 
 
-def _insert_gaps(points: list[dict[str, Any]], name: str) -> tuple[list[int | None], list[float | None]]:
+def _insert_gaps(
+    points: list[dict[str, Any]], name: str, *, is_log: bool = False
+) -> tuple[list[int | None], list[float | None]]:
     """Return cut numbers and values with a gap between fits; values that a log scale cannot show become None."""
     x: list[int | None] = []
     y: list[float | None] = []
     for fit in _fits(points):
         x += [*(number for number, _ in fit), None]
-        y += [*(point[name] if point[name] > 0 else None for _, point in fit), None]
+        y += [*(point[name] if point[name] > 0 or not is_log else None for _, point in fit), None]
     return x, y
 
 
@@ -341,11 +356,14 @@ def _add_frame(figure: go.Figure, title: str, points: list[dict[str, Any]]) -> g
 
 def _objective_figure(points: list[dict[str, Any]]) -> go.Figure:
     figure = go.Figure()
+    is_log = any(point["objective"] > 0 for point in points)  # it is 0 if the untrained model makes no error
     for name, label in (("objective", "objective"), ("dual_bound", "lower bound")):
-        x, y = _insert_gaps(points, name)
-        figure.add_scatter(x=x, y=y, name=label, mode="lines", line={"width": 2})
-    figure.update_yaxes(type="log", dtick=1, exponentformat="power")
-    return _add_frame(figure, "Objective and its bound (log)", points)
+        x, y = _insert_gaps(points, name, is_log=is_log)
+        # a fit with a single step is a marker
+        figure.add_scatter(x=x, y=y, name=label, mode="lines+markers", line={"width": 2}, marker={"size": 4})
+    if is_log:
+        figure.update_yaxes(type="log", dtick=1, exponentformat="power")
+    return _add_frame(figure, f"Objective and its bound{' (log)' if is_log else ''}", points)
 
 
 def _quality_figure(points: list[dict[str, Any]], settings: dict[str, Any]) -> go.Figure:

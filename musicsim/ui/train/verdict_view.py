@@ -11,7 +11,7 @@ from musicsim.explorer.refresh.model_text import describe_split, figures, headli
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, kept
 from musicsim.ui.base.text import plain
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import start_job
@@ -19,10 +19,7 @@ from musicsim.ui.components.song_list import row_of, song_list
 from musicsim.ui.train.models_view import use_button
 from musicsim.wording import count
 
-_SHOWN: Key[str | None] = Key("verdict_of", lambda: None, "id of the model whose verdict is shown")
-_NEWEST: Key[str | None] = Key("verdict_newest", lambda: None, "id of the newest model with a verdict")
 _MAX_SETTINGS = 6
-_QUERY: Key[int | None] = Key("verdict_example", lambda: None, "id of the query whose results are shown")
 
 
 def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
@@ -32,17 +29,17 @@ def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
     if not reports:
         return
     newest = list(reports)[-1]
-    if _NEWEST.get() != newest or _SHOWN.get() not in reports:
-        _NEWEST.set(newest)
-        _SHOWN.set(newest)
-    record, report = reports[str(_SHOWN.get())]
+    shown: Key[str] = Key(f"verdict_of_{newest}", lambda: newest, "id of the model whose verdict is shown")
+    if shown.get() not in reports:
+        shown.set(newest)
+    record, report = reports[shown.get()]
     _show_headline(snapshot, record, report, busy=busy)
     details = st.expander("Details", icon=":material/table_chart:", key="verdict_details", on_change="rerun")
     if not details.open:
         return
     with details:
         if len(reports) > 1:
-            st.selectbox("Model", list(reports), **_SHOWN.widget(), format_func=lambda i: reports[i][0].name, width=360)
+            st.selectbox("Model", list(reports), **shown.widget(), format_func=lambda i: reports[i][0].name, width=360)
         _show_scores(report)
         _show_changes(snapshot, report["changed"])
 
@@ -105,16 +102,14 @@ def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
     changes_by_query = {change["query"]: change for change in changes if change["query"] in songs}
     if not changes_by_query:
         return
-    if _QUERY.get() not in changes_by_query:
-        _QUERY.set(next(iter(changes_by_query)))
     st.markdown(f"**The {len(changes_by_query)} songs whose results changed most**")
     query, left, right = st.columns(3, gap="medium")
     with query:
-        st.selectbox(
-            "Query", list(changes_by_query), **_QUERY.widget(), format_func=lambda i: songs[i].label,
+        chosen = st.selectbox(
+            "Query", list(changes_by_query), **kept("verdict_example"), format_func=lambda i: songs[i].label,
             label_visibility="collapsed",
         )  # fmt: skip
-        change = changes_by_query[_QUERY.get()]
+        change = changes_by_query[chosen]
         _show_songs(snapshot, [songs[change["query"]]], set(), "query")
     before, after = ([songs[i] for i in change[side] if i in songs] for side in ("before", "after"))
     with left:

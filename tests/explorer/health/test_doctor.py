@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from musicsim import LIBRARY_FILE, logs
-from musicsim.audio import mfcc
+from musicsim.audio import mfcc, rendering
 from musicsim.audio.formats import DECODERS
 from musicsim.errors import ModelError
 from musicsim.explorer.evaluation import quality
@@ -229,6 +229,13 @@ def test_machine_is_checked(tmp_path, monkeypatch):
     well = {finding.what: finding for finding in check_machine(tmp_path / "not" / "yet")}
     assert well.keys() >= {"decoders", "cores", "room", "version"}
     assert well["decoders"].level == OK
+    monkeypatch.setattr(rendering, "_openmpt", lambda: None)
+    monkeypatch.setattr(rendering, "_fluidsynth", lambda: None)
+    notes = [f for f in check_machine(tmp_path) if f.what == "optional decoders"]
+    assert [(f.level, f.words) for f in notes] == [
+        (NOTE, ".mod, .xm, .it, .s3m cannot be decoded: libopenmpt is not installed"),
+        (NOTE, ".mid, .midi cannot be decoded: FluidSynth is not installed"),
+    ]
     monkeypatch.setitem(DECODERS, ".mp3", "no such decoder")
     monkeypatch.setattr(machine, "MIN_FREE", 1 << 60)
     monkeypatch.setitem(sys.modules, "piqp", None)  # a package that cannot be loaded

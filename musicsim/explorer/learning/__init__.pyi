@@ -1,0 +1,3 @@
+from . import _kernels as _kernels
+
+__all__ = ["_kernels"]
