@@ -17,6 +17,7 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.ui.base.frame import PAGES, SHELL
+from musicsim.ui.components import jobs_view
 from musicsim.ui.components.song_list import row_of
 from tests.pages.actions import labels, model_choice, open_page, said, sent, show_section, watched
 from tests.sounds import write_song
@@ -114,6 +115,44 @@ def test_canceled_job_can_be_resumed_from_every_page(busy, monkeypatch):
     app.sidebar.button(key="resume_current").click().run()
     assert not app.exception
     assert started == [(job.kind, job.arguments)]
+
+
+def test_job_that_began_and_was_canceled_between_two_runs_can_be_resumed(full):
+    app = open_page("listen")
+    job = full.jobs.create("refresh", {})
+    full.jobs.update(job, state="cancelled")
+    app.run()
+    said_in_sidebar = [caption.value for caption in app.sidebar.caption]
+    assert "Updating the models: canceled. Resume?" in said_in_sidebar
+    old = [caption.value for caption in open_page("listen").sidebar.caption]
+    assert not any("Resume" in caption for caption in old), "it ended before this session"
+
+
+@pytest.mark.parametrize(
+    ("page", "view", "change", "button"),
+    [
+        ("listen", "view_library", {"state": "cancelled"}, "cancel_current"),
+        ("library", "view_job", {"pause_requested": True}, "pause_job"),
+    ],
+)
+def test_page_runs_again_if_a_job_changes_while_it_is_drawn(busy, monkeypatch, page, view, change, button):
+    (job,) = busy.jobs.recent()
+    assert button in [shown.key for shown in open_page(page).button]
+    states = []
+    draw = getattr(jobs_view, view)
+
+    def draw_and_change(*arguments):
+        drawn = draw(*arguments)
+        busy.jobs.update(job.id, **change)
+        states.append((drawn.state, draw(*arguments).state))
+        return drawn
+
+    monkeypatch.setattr(jobs_view, view, draw_and_change)
+    app = open_page(page)
+    assert not app.exception
+    ((drawn, newest),) = states
+    assert drawn != newest, "the browser sees that the state has changed"
+    assert button not in [shown.key for shown in app.button]
 
 
 def test_songs_can_be_played_before_the_first_map(full):
@@ -335,6 +374,20 @@ def test_sidebar_model_is_used_on_every_page(two_models):
     assert two_models.models.active().kind == "native", "looking through a model does not put it into use"
     app = app.switch_page(PAGES["listen"]).run()
     assert app.session_state["model"] == other.id
+
+
+def test_session_without_choice_follows_model_in_use(two_models):
+    other = two_models.models.find("plain counts")
+    following, choosing = (AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run() for _ in range(2))
+    model_choice(choosing).select(other.id).run()
+    model_choice(choosing).select(two_models.models.native().id).run()
+    two_models.models.activate(other.id)
+    for app, used in ((following, other), (choosing, two_models.models.native())):
+        app.run()
+        assert not app.exception
+        assert model_choice(app).value == used.id
+    assert [toast.value for toast in following.toast] == ["plain counts is now in use."]
+    assert not choosing.toast
 
 
 def test_link_selects_model(two_models):

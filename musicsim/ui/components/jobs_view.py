@@ -35,7 +35,9 @@ from musicsim.ui.components.song_list import row_of, song_list
 BUSY = "Wait until the current job has ended, or cancel it."
 _ALREADY = "This job is already waiting or running, so it was not started again."
 _IDLE_S = 3.0  # interval at which a page looks for jobs that other tabs and programs have started
-_SEEN: Key[int | None] = Key("seen_job", lambda: None, "id of the last job in the sidebar", per_library=True)
+_ENDED: Key[int | None] = Key(
+    "ended_job", lambda: None, "id of the last job that had ended when the session began; 0: none", per_library=True
+)
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
 _ICONS = {
@@ -83,13 +85,15 @@ def library_line(library: Library, *, has_actions: bool) -> None:
         if library.models.active() is None:
             st.caption("No model yet")
         return
-    job = jobs.current(library)
-    _watch(library, "library", view_library(library), every_s=_IDLE_S if job is None else 1.0)
+    view = view_library(library)  # before the jobs are read: if they change in between, the page runs again
+    job, last = jobs.current(library), next(iter(library.jobs.recent(1)), None)
+    if _ENDED.get() is None:
+        _ENDED.set(last.id - last.is_active if last else 0)
+    _watch(library, "library", view, every_s=_IDLE_S if job is None else 1.0)
     if job is None:
         if has_actions:
-            _offer_to_resume(library)
+            _offer_to_resume(library, last)
         return
-    _SEEN.set(job.id)
     if not has_actions:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -103,10 +107,9 @@ def _watch(library: Library, name: str, view: View, *, query: dict[str, Any] | N
     watch(view, address, key=f"watch_{name}", **options)
 
 
-def _offer_to_resume(library: Library) -> None:
-    """If the last job was in the sidebar and was canceled, offer to start it again."""
-    last = next(iter(library.jobs.recent(1)), None)
-    if last is not None and last.id == _SEEN.get() and last.state == "cancelled":
+def _offer_to_resume(library: Library, last: Job | None) -> None:
+    """If the last job was canceled during this session, here or elsewhere, offer to start it again."""
+    if last is not None and last.id > (_ENDED.get() or 0) and last.state == "cancelled":
         st.caption(f"{title_of(last)}: canceled. Resume?")
         _start_again(library, last, "resume_current")
 
@@ -118,10 +121,10 @@ def _start_again(library: Library, job: Job, key: str) -> None:
     )  # fmt: skip
 
 
-def _show_active(library: Library, job: Job, revision: int | None) -> None:
+def _show_active(library: Library, job: Job, view: View, revision: int | None) -> None:
     st.markdown(f"**{title_of(job)}**")
     query = {"job": job.id} | ({} if revision is None else {"revision": True})
-    _watch(library, "job", view_job(library, job.id, revision), query=query)
+    _watch(library, "job", view, query=query)
     if job.cancel_requested:
         st.caption("Canceling…")
         return
@@ -181,9 +184,11 @@ def job_panel(library: Library, job: Job, revision: int | None = None) -> None:
 
     The page runs again when the job ends, or when the library's revision is no longer `revision`.
     """
+    view = view_job(library, job.id, revision)  # before the job is read: if it changes in between, the page runs again
+    job = library.jobs.get(job.id)
     if job.is_active:
         with st.container(border=True):
-            _show_active(library, job, revision)
+            _show_active(library, job, view, revision)
         return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"{_ICONS[job.state]} {_outcome(job)}", width="stretch")
