@@ -56,7 +56,7 @@ class Restrictions:
 
     n_songs: int
     fixed: Mapping[int, int] = field(default_factory=dict)
-    exclude: Sequence[int] = ()
+    exclude: Sequence[int] | IntpArray = ()
     group: IntpArray | None = None
     spacing: int = 0
     works: Versions | None = None
@@ -67,7 +67,7 @@ class Restrictions:
 
     def __post_init__(self) -> None:
         self._never = np.zeros(self.n_songs, dtype=bool)
-        self._never[list(self.exclude)] = True
+        self._never[np.asarray(self.exclude, dtype=np.intp)] = True
         self._unused = ~self._never
         if not self.repeat:
             for song in self.fixed.values():

@@ -243,6 +243,15 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
             raise ValueError(f"{argument}={song!r} must be a song from 0 to {self.hypergraph.n_songs - 1}")
         return int(song)
 
+    def _check_songs(self, songs: Iterable[int], argument: str) -> IntpArray:
+        """Return many songs as an array; whole numbers are checked all at once."""
+        given = songs if isinstance(songs, np.ndarray) else list(songs)
+        numbers = np.asarray(given)
+        is_whole = numbers.ndim == 1 and numbers.dtype.kind in "iu"
+        if is_whole and not np.any((numbers < 0) | (numbers >= self.hypergraph.n_songs)):
+            return numbers.astype(np.intp)
+        return np.array([self._check_song(song, argument) for song in given], dtype=np.intp)
+
     def first_probabilities(self) -> Float64Array:
         """Return P[x0] for every song, (n_songs,)."""
         graph = self.hypergraph
@@ -406,7 +415,7 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         restrictions = Restrictions(
             graph.n_songs,
             fixed=self._check_fixed(length, first, prefix, fixed or {}),
-            exclude=[self._check_song(song, "exclude") for song in exclude],
+            exclude=self._check_songs(exclude, "exclude"),
             group=group_codes("groups", groups, graph.n_songs),
             spacing=spacing,
             works=find_versions(works, graph.n_songs),

@@ -8,16 +8,13 @@ import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
-from streamlit import config
-from streamlit.runtime import get_instance
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from musicsim import __version__, logs
 from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
@@ -31,9 +28,16 @@ from musicsim.public import is_public, visitor_may
 from musicsim.ui.base.desk import release_memory, task_routes
 from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
-from musicsim.ui.base.message_cache import STORED_RUNS, MessageCache
 from musicsim.ui.base.offered_files import file_routes
-from musicsim.ui.base.page_messages import filter_message, is_of_a_page, is_reconnection, rerun_of
+from musicsim.ui.base.page_messages import (
+    STORED_RUNS,
+    MessageCache,
+    filter_message,
+    is_of_a_page,
+    is_reconnection,
+    is_rerun,
+)
+from musicsim.ui.base.runtime import set_options, uploads_of
 from musicsim.ui.base.scripts import script_routes
 from musicsim.ui.base.text import show_error
 from musicsim.ui.base.watching import run_routes
@@ -77,13 +81,6 @@ def _collect_garbage() -> None:
     release_memory()
 
 
-def uploads_of(session: str) -> tuple[int, int]:
-    """Return the number of files that a Streamlit session holds, and the total bytes in all sessions."""
-    files = cast(MemoryUploadedFileManager, get_instance().uploaded_file_mgr).file_storage
-    n_bytes = sum(len(file.data) for of_session in list(files.values()) for file in list(of_session.values()))
-    return len(files.get(session, ())), n_bytes
-
-
 @asynccontextmanager
 async def _lifespan(_app: st.App) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
@@ -103,16 +100,15 @@ def app_options() -> dict[str, Any]:
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
     middleware = [Middleware(Guard, names=read_allowed_hosts())]
     pages = first_paint_routes(prefix)
-    for option, value in (_OPTIONS | (_VISITOR_OPTIONS if is_public() else {})).items():
-        config.set_option(option, value)
+    set_options(_OPTIONS | (_VISITOR_OPTIONS if is_public() else {}))
     if is_public():
         limits = Middleware(
-            Visitors, dialect=Dialect(is_of_a_page, rerun_of, filter_message, is_reconnection), uploads_of=uploads_of,
+            Visitors, dialect=Dialect(is_of_a_page, is_rerun, filter_message, is_reconnection), uploads_of=uploads_of,
             when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
             page_paths=frozenset(route.path for route in pages),
         )  # fmt: skip
         middleware.append(limits)
-    middleware.append(Middleware(MessageCache))  # after the limits, which hold requests back
+    middleware.append(Middleware(MessageCache))  # after the limits, which delay requests
     moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
     return {
         "routes": filter_routes(

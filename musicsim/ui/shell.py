@@ -3,7 +3,6 @@
 from importlib import import_module
 
 import streamlit as st
-from streamlit.delta_generator_singletons import context_dg_stack, get_default_dg_stack_value
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
@@ -12,9 +11,10 @@ from musicsim.library.disk.arrays import release_pages
 from musicsim.public import is_public
 from musicsim.ui import client
 from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
-from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, forget_library_state
+from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, Key, forget_library_state
 from musicsim.ui.base.openers import active_library, active_model, find_chosen_model, take_address, warm_up
 from musicsim.ui.base.reloads import save_session
+from musicsim.ui.base.runtime import leave_containers
 from musicsim.ui.base.sections import is_offered
 from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.watching import note_run
@@ -27,6 +27,7 @@ _TITLES = {
     "library": ("Library", ":material/library_music:"),
     "research": ("Research", ":material/insights:"),
 }
+_SHOWN_MODEL: Key[str] = Key("shown_model", str, "name of the model that this session used last", per_library=True)
 _VISITORS_TITLES = {"train": ("Compare", ":material/compare_arrows:")}
 
 
@@ -36,6 +37,7 @@ def _sidebar(page: str) -> None:
     names = [folder.name for folder in library_folders()] if is_owner else []
     models = {record.id: record.name for record in library.models.all()}
     chosen = active_model()
+    _announce_model(models.get(chosen or "", ""), is_chosen=MODEL.get() == chosen)
     if len(names) > 1 or len(models) > 1:
         label = " · ".join(plain(name) for name in (library.name * is_owner, models.get(chosen or "")) if name)
         with st.popover(label, icon=":material/tune:", type="tertiary", help="Change the library or the model."):
@@ -44,6 +46,13 @@ def _sidebar(page: str) -> None:
     if is_owner:
         upgrade_line(library)
     library_line(library, has_actions=page != "library")
+
+
+def _announce_model(name: str, *, is_chosen: bool) -> None:
+    """Tell the user if the model has changed without a choice in this session, for example at the end of a job."""
+    if _SHOWN_MODEL.get() not in ("", name) and not is_chosen:
+        st.toast(f"{plain(name)} is now in use.", icon=":material/check_circle:")
+    _SHOWN_MODEL.set(name)
 
 
 def _choose_library(library: Library, names: list[str]) -> None:
@@ -96,8 +105,7 @@ def draw() -> None:
 
 
 def _draw() -> None:
-    # If a full run follows that of a fragment in one thread, Streamlit 1.67 stays in the container of the fragment.
-    context_dg_stack.set(get_default_dg_stack_value())
+    leave_containers()
     st.set_page_config(page_title="musicsim", page_icon=ICON, layout="wide")
     st.logo(LOGO, size="large")
     st.html(f"<style>{FRAME_CSS}</style>")

@@ -44,7 +44,10 @@ export async function ask(address, query = {}, options = {}) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refusal(AGAIN, 0);
   }
-  const body = answer.status === 204 ? null : await answer.json().catch(() => null);
+  const body = answer.status === 204 ? null : await answer.json().catch((error) => {
+    if (options.signal?.aborted) throw error;
+    return null;
+  });
   if (!answer.ok) throw new Refusal(sentenceOf(body, answer.status), answer.status);
   return body;
 }

@@ -32,7 +32,7 @@ def serve(script: Path, *, base: str = "", environment: Mapping[str, str] | None
         server = subprocess.Popen(
             command,
             cwd=script.parent,
-            env=os.environ | {"PYTHONFAULTHANDLER": "1"} | dict(environment or {}),
+            env=os.environ | {"MUSICSIM_EAR": "0", "PYTHONFAULTHANDLER": "1"} | dict(environment or {}),
             stdout=said,
             stderr=subprocess.STDOUT,
         )

@@ -169,14 +169,16 @@ def test_space_without_card_plays_songs_of_question(page, address):
     expect(cards.nth(0)).not_to_have_attribute("data-state", "playing")
     page.keyboard.press("Space")
     expect(cards.nth(0)).to_have_attribute("data-state", "playing")
-    page.get_by_test_id("compare-audio").evaluate("a => { a.currentTime = a.duration }")
+    audio = page.get_by_test_id("compare-audio").element_handle()
+    page.wait_for_function("a => a.duration > 0", arg=audio)  # it plays before its length is known
+    audio.evaluate("a => { a.currentTime = a.duration }")
     expect(cards.nth(1)).to_have_attribute("data-state", "playing")  # the songs follow each other
     page.get_by_test_id("compare-seek").nth(1).click(position={"x": 3, "y": 3})
-    page.wait_for_function("a => a.currentTime < 2", arg=page.get_by_test_id("compare-audio").element_handle())
+    page.wait_for_function("a => a.currentTime < 2", arg=audio)
     page.get_by_test_id("player-volume").evaluate(
         "slider => { slider.value = 0.25; slider.dispatchEvent(new Event('input')); }"
     )
-    page.wait_for_function("a => a.volume <= 0.25", arg=page.get_by_test_id("compare-audio").element_handle())
+    page.wait_for_function("a => a.volume <= 0.25", arg=audio)
 
 
 def test_typing_name_does_not_answer_and_is_remembered(page, address, home):

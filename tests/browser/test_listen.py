@@ -196,6 +196,8 @@ def test_player_says_that_app_cannot_be_reached(page, address):
     expect(lost).to_be_visible()
     page.unroute("**/_stcore/health")
     expect(lost).to_be_hidden()
+    page.route("**/_stcore/health", lambda route: route.abort())  # noticed without a click, too
+    expect(lost).to_be_visible()
 
 
 @pytest.mark.long

@@ -83,6 +83,34 @@ def test_every_song_has_color_of_its_genre(page, address, home):
     assert not wrong
 
 
+def test_tools_appear_under_the_mouse_and_with_the_keyboard(page, address):
+    visit(page, address)
+    drawn = wait_for_map(page)
+    tools = drawn.locator(".tools")
+    page.get_by_role("combobox", name="Search").hover()
+    expect(tools).to_have_css("opacity", "0")
+    drawn.hover()
+    expect(tools).to_have_css("opacity", "1")
+    page.get_by_role("combobox", name="Search").hover()
+    expect(tools).to_have_css("opacity", "0")
+    drawn.get_by_role("button", name="Zoom in").focus()
+    expect(tools).to_have_css("opacity", "1")
+
+
+def test_map_of_another_model_is_shown_and_closed(page, address):
+    visit(page, address)
+    drawn = wait_for_map(page)
+    choice = page.get_by_role("combobox", name="Compare with model")
+    expect(choice).to_be_hidden()
+    show_all_tools(drawn)
+    choice.select_option(index=1)
+    expect(page.get_by_test_id("map")).to_have_count(2)
+    page.get_by_role("button", name="Close this map").click()
+    expect(page.get_by_test_id("map")).to_have_count(1)
+    show_all_tools(drawn)
+    expect(choice).to_have_value("")
+
+
 def test_long_legend_shows_all_entries_with_a_button(page, tiny_library):
     for song in tiny_library.songs():
         tiny_library.edits.edit([song.id], {"genre": f"A genre with a long name {song.id:02}"})
@@ -181,7 +209,7 @@ def test_arrow_keys_move_to_nearest_song_and_enter_plays(page, address, home):
     places = {i: np.array(place_of(drawn, i)) for i in ids}
     # points within 45 degrees of the direction, by the distance along it plus twice the distance aside
     steps = {"ArrowRight": (1, 0), "ArrowLeft": (-1, 0), "ArrowDown": (0, 1), "ArrowUp": (0, -1)}
-    at = song.id
+    at, visited = song.id, set()
     drawn.locator(".stage").focus()
     for key, way in steps.items():
         away = {i: places[i] - places[at] for i in ids if i != at}
@@ -189,12 +217,13 @@ def test_arrow_keys_move_to_nearest_song_and_enter_plays(page, address, home):
         aside = {i: abs(float(d @ way[::-1])) for i, d in away.items()}
         there = [i for i in away if along[i] > 0.01 and aside[i] <= along[i]]
         at = min(there, key=lambda i: along[i] + 2 * aside[i], default=at)
+        visited.add(at)
         page.keyboard.press(key)
         page.wait_for_function(
             "([{map}, id]) => (map.at === null ? map.data.chosen : map.places.ids[map.at]) === id",
             arg=[drawn.element_handle(), at],
         )
-    assert at != song.id
+    assert visited - {song.id}, "no arrow key moved"
     (heard,) = (s for s in songs_of(home) if s.id == at)
     expect(drawn.get_by_role("application")).to_have_attribute(
         "aria-label", f"{heard.title}, {heard.by}. Arrow keys move from song to song; Enter plays the song."

@@ -158,6 +158,8 @@ def test_zooming_in_loads_visible_songs(page, address, folder):
 
 
 def test_song_outside_sample_is_found_and_marked(page, address, folder):
+    # the songs have no files, and a player that gets an answer tries the next ones
+    page.route("**/songs/*/audio*", lambda route: None)
     visit(page, address)
     drawn = wait_for_map(page)
     seen = zoom(page, drawn, 1)

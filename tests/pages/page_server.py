@@ -35,7 +35,7 @@ def run_server(scene: str, page: str, folder: Path) -> str:
 
 def work() -> None:
     """Draw a button that starts work in the page's run."""
-    st.session_state.setdefault("runs_token", _TOKEN)
+    st.session_state.setdefault("session", _TOKEN)
     with note_run():
         if st.button("Work"):
             _is_working.set()

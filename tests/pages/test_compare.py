@@ -35,7 +35,7 @@ def card_buttons(monkeypatch):
 
     def cards(now, asked):
         show_cards(now, asked)
-        turn, on_action = compare_session.TURN.get(), compare_session.act
+        turn, on_action = compare_session.ASKED.get().turn, compare_session.act
         for place in range(len(asked.song_ids)):
             st.button(f"choose {place}", on_click=on_action, args=("choose", turn, place))
         for kind in ("unsure", "skip", "undo", "nonsense"):
@@ -108,7 +108,7 @@ def sent(app: AppTest) -> dict:
 
 
 def asked(app: AppTest) -> tuple[int, ...]:
-    return app.session_state["compare_asked"].question.song_ids
+    return app.session_state["compare_asked"].pending.question.song_ids
 
 
 # --- states ---------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def test_first_song_cannot_be_chosen_in_like_question(full, survey):
 
 def ahead(app: AppTest) -> tuple[int, ...]:
     """Return the question after the current one, once it is computed."""
-    return app.session_state["compare_ahead"][1].result().song_ids
+    return app.session_state["compare_asked"].ahead[1].result().song_ids
 
 
 def test_next_question_is_computed_while_current_one_stays(full, survey):
@@ -352,12 +352,12 @@ def test_renaming_listener_updates_session(full, survey):
 
 def test_renaming_listener_does_not_affect_other_library(full, survey, tmp_path):
     app = press(compare(), "choose 0", "skip")
-    elsewhere = [replace(of, library=tmp_path) for of in app.session_state["compare_skipped"]]
-    app.session_state["compare_skipped"] = elsewhere
+    state = app.session_state["compare_asked"]
+    state.skipped = elsewhere = [replace(of, library=tmp_path) for of in state.skipped]
     app.text_input(key="compare_rename").set_value("Dora")
     press(app, "Rename")
-    assert app.session_state["compare_skipped"] == elsewhere
-    assert app.session_state["compare_given"][0].pending.listener == "Dora"
+    assert app.session_state["compare_asked"].skipped == elsewhere
+    assert app.session_state["compare_asked"].answers[0].pending.listener == "Dora"
 
 
 # --- survey ---------------------------------------------------------------------------------------

@@ -530,6 +530,7 @@ def test_link_to_unknown_playlist_gives_clear_error(full, asked):
     assert not app.exception
     assert any("not in this library" in e.value for e in app.error)
     assert "playlist" not in app.query_params
+    assert any("not in this library" in e.value for e in app.run().error), "it stays until the next request"
     assert not press(app, "playlist_draw").error
 
 

@@ -380,7 +380,7 @@ def test_restrictions_hold_whatever_is_asked(seed, length, spacing, n_groups, us
     groups = [None if rng.random() < 0.2 else f"artist {rng.integers(n_groups)}" for _ in range(12)]
     exclude = rng.permutation(12)[:2].tolist()
     playlist = PlaylistModel(graph, rng.random(graph.n_edges)).generate(
-        length, random_state=rng, groups=groups, spacing=spacing, exclude=exclude,
+        length, random_state=rng, groups=groups, spacing=spacing, exclude=np.array(exclude),
         use_uniform=use_uniform, repeat=repeat,
     )  # fmt: skip
     songs = playlist.songs
@@ -556,6 +556,9 @@ def test_bad_playlists_are_named(playlists, message):
         ({"length": 2, "first": 4}, "first=4 must be a song"),
         ({"length": 2, "first": True + 0.5}, r"first=1.5 must be a song"),
         ({"length": 2, "exclude": [9]}, "exclude=9 must be a song"),
+        ({"length": 2, "exclude": np.array([0, 9])}, "exclude=.*9.* must be a song"),
+        ({"length": 2, "exclude": [0, 1.5]}, "exclude=1.5 must be a song"),
+        ({"length": 2, "exclude": np.array([[0]])}, "must be a song"),
         ({"length": 2, "prefix": [0, 1, 2]}, "prefix has 3 songs, more than length=2"),
         ({"length": 3, "prefix": [0, 1], "first": 1}, "first puts song 1 at position 0|prefix puts"),
         ({"length": 2, "spacing": -1}, "spacing=-1"),

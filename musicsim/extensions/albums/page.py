@@ -11,7 +11,7 @@ from musicsim.extensions.albums.album_view import OPEN, show_album, tile_of
 from musicsim.extensions.albums.catalogue import Album, find_albums, list_albums
 from musicsim.extensions.albums.request import SORT_KEYS, AlbumListRequest
 from musicsim.extensions.albums.tiles import Tile, show_tiles
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, kept
 from musicsim.ui.base.openers import BY_STATE
 from musicsim.wording import count
 
@@ -19,7 +19,6 @@ _PER_PAGE = 24
 _ALBUMS, _ARTISTS = "Albums", "Artists"
 _KIND: Key[str] = Key("albums_kind", lambda: _ALBUMS, "whether covers are those of albums or artists")
 _SEARCH: Key[str] = Key("albums_search", str, "words that albums or artists must contain", per_library=True)
-_SORT: Key[str] = Key("albums_sort", lambda: SORT_KEYS[0], "value by which albums are sorted")
 _PAGE: Key[int] = Key("albums_page", lambda: 1, "number of the shown page of covers", per_library=True)
 
 
@@ -40,10 +39,11 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control("Covers of", (_ALBUMS, _ARTISTS), required=True, **_KIND.widget(), **common)
         st.text_input("Search albums", placeholder="Album or artist", **_SEARCH.widget(), **common)
-        if _KIND.get() == _ALBUMS:
-            st.selectbox("Sort by", SORT_KEYS, format_func="by {}".format, width=140, **_SORT.widget(), **common)
-    is_of_albums = _KIND.get() == _ALBUMS
-    albums = _find(snapshot, _SEARCH.get(), _SORT.get() if is_of_albums else "artist")
+        is_of_albums, sort = _KIND.get() == _ALBUMS, "artist"
+        if is_of_albums:
+            look: dict[str, Any] = {"format_func": "by {}".format, "width": 140}
+            sort = st.selectbox("Sort by", SORT_KEYS, **look, **kept("albums_sort"), **common)
+    albums = _find(snapshot, _SEARCH.get(), sort)
     groups = [[album] for album in albums] if is_of_albums else _group_by_artist(albums)
     if not groups:
         st.caption("No album matches. Albums come from the album tags of your files, or from folders without tags.")

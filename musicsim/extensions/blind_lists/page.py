@@ -1,6 +1,6 @@
 """The blind test on the Playlist page: two anonymous playlists and, after the answer, their names."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +16,7 @@ from musicsim.library import Library
 from musicsim.library.library import Place
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
+from musicsim.ui.base.keys import DIALOG, Key, close_dialog, kept, subject_of
 from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.base.visitors import opinions
 from musicsim.ui.components.song_finder import find_songs
@@ -43,14 +43,16 @@ class _Question:
     answer_id: int | None = None
 
 
-_QUESTION: Key[_Question | None] = Key("blind_asked", lambda: None, "the two playlists to compare, and the answer")
-_ANSWERS: Key[list[tuple[Path, int]]] = Key(
-    "blind_answers", list, "answers from this session that can be undone, each with its library's folder"
-)
-_FIRST: Key[blind.Contender | None] = Key("blind_first", lambda: None, "one of the two contenders")
-_SECOND: Key[blind.Contender | None] = Key("blind_second", lambda: None, "the other contender")
-_SONG: Key[int | None] = Key("blind_song", lambda: None, "id of the first song of both playlists")
-_LENGTH: Key[int] = Key("blind_length", lambda: _DEFAULT_LENGTH, "number of songs in each playlist")
+@dataclass(slots=True)
+class _State:
+    """The question, the first song of both playlists, and the answers that can be undone, with their libraries."""
+
+    question: _Question | None = None
+    first: int | None = None
+    answers: list[tuple[Path, int]] = field(default_factory=list)
+
+
+_STATE: Key[_State] = Key("blind", _State, "what the page shows")
 
 
 @visitor_may
@@ -66,7 +68,7 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
     )
     sides = _choose(snapshot)
     request = _request(snapshot)
-    question = _QUESTION.get()
+    question = _STATE.get().question
     if question is not None and (
         question.library != snapshot.library.folder or {question.pair.left_is, question.pair.right_is} != set(sides)
     ):
@@ -90,22 +92,19 @@ def _contenders(place: Place, revision: int, _library: Library) -> list[blind.Co
 def _choose(snapshot: Snapshot) -> tuple[blind.Contender, blind.Contender]:
     choices = _contenders(snapshot.library.place, snapshot.revision, snapshot.library)
     in_use = next((one for one in choices if snapshot.record and one.model_id == snapshot.record.id), blind.SHUFFLE)
-    if _FIRST.get() not in choices:
-        _FIRST.set(in_use)
     left, right = st.columns(2, gap="medium")
     first = left.selectbox(
         "Compare",
         choices,
-        **_FIRST.widget(),
+        choices.index(in_use) if in_use in choices else 0,
+        **kept("blind_first"),
         format_func=_label,
         help="Model or dialect that generates one of the two playlists.",
     )
     others = [one for one in choices if one != first]
-    if _SECOND.get() not in others:
-        opponent = blind.opponent_of(snapshot.library, first.model_id) if first != blind.SHUFFLE else in_use
-        _SECOND.set(opponent if opponent in others else others[0])
+    opponent = blind.opponent_of(snapshot.library, first.model_id) if first != blind.SHUFFLE else in_use
     second = right.selectbox(
-        "with", others, **_SECOND.widget(), format_func=_label,
+        "with", others, others.index(opponent) if opponent in others else 0, **kept("blind_second"), format_func=_label,
         help="The shuffle is the baseline that every model should beat.",
     )  # fmt: skip
     return first, second
@@ -116,18 +115,21 @@ def _label(contender: blind.Contender) -> str:
 
 
 def _request(snapshot: Snapshot) -> PlaylistRequest:
-    first = _SONG.get()
-    if first is not None and snapshot.rows_of([first])[0] < 0:
-        first = None
-        _SONG.set(None)
+    state = _STATE.get()
+    if state.first is not None and snapshot.rows_of([state.first])[0] < 0:
+        state.first = None
+
+    def choose(ids: list[int]) -> None:
+        state.first = next(iter(ids), None)
+
     left, right = st.columns([3, 1], gap="medium")
     with left:
         find_songs(
-            snapshot, "First song of both", key=f"{_SONG.name}_finder", chosen=[] if first is None else [first],
-            on_change=lambda ids: _SONG.set(next(iter(ids), None)), placeholder="random each time", most=1,
+            snapshot, "First song of both", key="blind_song_finder", chosen=[state.first] if state.first else [],
+            on_change=choose, placeholder="random each time", most=1,
         )  # fmt: skip
-    length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, **_LENGTH.widget())
-    return PlaylistRequest(length=int(length), first=first)
+    length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, _DEFAULT_LENGTH, **kept("blind_length"))
+    return PlaylistRequest(length=int(length), first=state.first)
 
 
 def _walk_of(contender: blind.Contender) -> Walk:
@@ -138,7 +140,7 @@ def _walk_of(contender: blind.Contender) -> Walk:
 def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender], request: PlaylistRequest) -> None:
     with show_errors(ValueError):
         pair = blind.draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
-        _QUESTION.set(_Question(snapshot.library.folder, pair))
+        _STATE.get().question = _Question(snapshot.library.folder, pair)
         st.rerun()  # needed because the button above now has a different label
 
 
@@ -210,13 +212,14 @@ def _explain(drawn: GeneratedPlaylist, index: int, contender: blind.Contender) -
 
 
 def _answer(choice: blind.Choice) -> None:
-    question = _QUESTION.get()
+    state = _STATE.get()
+    question = state.question
     if question is None or question.chosen is not None:
         return
     library = openers.snapshot().library
     answer_id = blind.record(opinions(library), question.pair, choice)
-    _QUESTION.set(replace(question, chosen=choice, answer_id=answer_id))
-    _ANSWERS.set([*_ANSWERS.get(), (library.folder, answer_id)])
+    state.question = replace(question, chosen=choice, answer_id=answer_id)
+    state.answers.append((library.folder, answer_id))
 
 
 def _reveal(question: _Question, chosen: blind.Choice) -> bool:
@@ -228,12 +231,12 @@ def _reveal(question: _Question, chosen: blind.Choice) -> bool:
 
 def _undo(library: Library) -> None:
     """Delete the last answer, and also its question, because the names were shown."""
-    *before, (folder, answer_id) = _ANSWERS.get()
+    state = _STATE.get()
+    folder, answer_id = state.answers.pop()
     opinions(library).judgments.forget(answer_id)
-    _ANSWERS.set([*before])
-    question = _QUESTION.get()
+    question = state.question
     if question is not None and (question.library, question.answer_id) == (folder, answer_id):
-        _QUESTION.set(None)
+        state.question = None
     st.toast("The last answer was undone.", icon=":material/undo:")
 
 
@@ -256,6 +259,6 @@ def _tally(library: Library) -> None:
         "test; “no difference” answers are ignored). Decide beforehand how many answers to give: if you stop "
         "as soon as one contender leads, the lead can be due to chance."
     )
-    answers = _ANSWERS.get()
+    answers = _STATE.get().answers
     if answers and answers[-1][0] == library.folder:
         st.button("Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_undo, args=(library,))

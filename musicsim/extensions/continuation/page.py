@@ -8,12 +8,11 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, MIN_LISTS, Continued, n_long_lists, too_few
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import kept
 from musicsim.ui.base.text import interval, plain
 from musicsim.ui.components.downloads import show_table
 from musicsim.ui.components.jobs_view import job_panel, start_job
 
-_CHOSEN: Key[str] = Key("evaluate_lists", lambda: LISTS[0], "kind of lists to evaluate, one of LISTS")
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
 
 
@@ -31,14 +30,12 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         st.info(too_few(max(n_long.values()), " or ".join(LISTS)), icon=":material/info:")
         st.page_link(PAGES["library"], label="Import playlists or plays", icon=":material/library_music:")
         return
-    if _CHOSEN.get() not in kinds:
-        _CHOSEN.set(kinds[0])
+    kind = kinds[0]
     if len(kinds) > 1:
-        st.segmented_control(
-            "Lists", kinds, **_CHOSEN.widget(), required=True,
+        kind = st.segmented_control(
+            "Lists", kinds, default=kind, **kept("evaluate_lists"), required=True,
             format_func=lambda kind: f"{kind.capitalize()} ({n_long[kind]:,})",
         )  # fmt: skip
-    kind = _CHOSEN.get()
     st.caption(
         "Each method sees the first half of a held-out list and predicts the second half. The walk, which generates "
         "playlists, is compared with other methods."

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -19,6 +20,7 @@ from musicsim.library import Library, Song
 from musicsim.ui.base.desk import desk, value_of, wait_for
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.offered_files import download
+from musicsim.ui.base.option_widgets import describe, option_keys
 from musicsim.ui.base.text import off_if, plain, show_errors
 from musicsim.ui.components.play_button import play_button
 from musicsim.ui.playlist.draft import NAME, PLAYLIST, change
@@ -27,21 +29,16 @@ from musicsim.wording import clock, count
 
 _DESK = "mixes"
 _OPTIONS = options_of(MixRequest)
-_SECONDS: Key[int] = Key("playlist_mix_seconds", lambda: 30, "seconds of each song in a mix")
-_WHOLE: Key[bool] = Key("playlist_mix_whole", lambda: False, "True if a mix contains whole songs")
-_FADE: Key[int] = Key("playlist_mix_fade", lambda: 4, "length of a crossfade in seconds")
-_BEATS: Key[int | None] = Key("playlist_mix_beats", lambda: None, "length of a fade in beats; None: crossfades")
-_REORDER: Key[bool] = Key("playlist_mix_reorder", lambda: False, "True if the songs of a mix are ordered for mixing")
+_KEYS = option_keys("playlist_mix", MixRequest, seconds=30, crossfade_s=4)
 _ENDING: Key[str] = Key("playlist_mix_format", lambda: ".m4a", "format of the mix")
 _MIX: Key[Path | None] = Key("playlist_mix", lambda: None, "file of the last mix")
 
 
 def _start(library: Library, songs: Sequence[Song]) -> None:
     target = new_path(_ENDING.get())
-    request = MixRequest(
-        seconds=float(_SECONDS.get()), whole=_WHOLE.get(), crossfade_s=min(float(_FADE.get()), _SECONDS.get() / 2),
-        beats=_BEATS.get(), reorder=_REORDER.get(),
-    )  # fmt: skip
+    values = {field: key.get() for field, key in _KEYS.items()}
+    seconds = float(values["seconds"])
+    request = MixRequest(**values | {"seconds": seconds, "crossfade_s": min(float(values["crossfade_s"]), seconds / 2)})
     desk(_DESK).ask(("mix", target), lambda progress: render_mix(library, songs, target, request, progress=progress))
     _MIX.set(target)
 
@@ -74,19 +71,22 @@ def _draw_options() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input(
             _OPTIONS["seconds"].label, 5, 600, step=5, width=170,
-            **_SECONDS.widget(), **off_if(_WHOLE.get(), "Whole songs are mixed."),
+            **_KEYS["seconds"].widget(), **off_if(_KEYS["whole"].get(), "Whole songs are mixed."),
         )  # fmt: skip
-        st.number_input(_OPTIONS["crossfade_s"].label, 0, 20, width=170, **_FADE.widget())
+        st.number_input(_OPTIONS["crossfade_s"].label, 0, 20, width=170, **_KEYS["crossfade_s"].widget())
         st.selectbox(
-            _OPTIONS["beats"].label, (None, *BEATS), help=_OPTIONS["beats"].help, width=170,
-            format_func=lambda n: f"{n} beats" if n else "No", **_BEATS.widget(),
-        )  # fmt: skip
+            **_widget("beats"), options=(None, *BEATS), width=170, format_func=lambda n: f"{n} beats" if n else "No"
+        )
         st.selectbox(
             "Format", MIX_ENDINGS, width=120, format_func=lambda ending: ending.lstrip("."), **_ENDING.widget()
         )
     with st.container(horizontal=True):
-        for name, key in (("whole", _WHOLE), ("reorder", _REORDER)):
-            st.toggle(_OPTIONS[name].label, help=_OPTIONS[name].help, **key.widget())
+        for name in ("whole", "reorder"):
+            st.toggle(**_widget(name))
+
+
+def _widget(field: str) -> dict[str, Any]:
+    return describe(MixRequest, field) | _KEYS[field].widget()
 
 
 def _show_mix(library: Library, mix: Mix) -> None:

@@ -11,13 +11,12 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.model_comparison.comparison import Against, Difference, comparable, compare_with
 from musicsim.library import Library
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import kept
 from musicsim.ui.base.text import escape_for_chart, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart, show_table
 from musicsim.ui.research.quality_view import choose_kind, format_figure
 
-_MODEL: Key[str] = Key("evaluate_against", str, "id of the model to compare with the model Sound", per_library=True)
 _DESK = "against"  # name of a separate thread: a comparison takes a minute and must not delay other sessions
 _COLORS = {BETTER: "#0f8b8d", NO_DIFFERENCE: "#8a8f98", WORSE: "#d1495b"}
 _MAX_LABEL = 24
@@ -38,10 +37,8 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     if kind is None:
         wait_for([coverage], n_shown=int(is_covered))
         return
-    if _MODEL.get() not in names:
-        _MODEL.set(next(iter(names)))
     chosen = st.selectbox(
-        "Compare with", list(names), **_MODEL.widget(), format_func=lambda model_id: plain(names[model_id]),
+        "Compare with", list(names), **kept("evaluate_against"), format_func=lambda model_id: plain(names[model_id]),
         help="A model with your own vectors or a different representation. It is compared with Sound, each before and "
         "after training.",
     )  # fmt: skip

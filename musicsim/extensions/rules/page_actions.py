@@ -13,7 +13,7 @@ from musicsim.extensions.rules.rule import MAX_NAME, Rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library.media.playlist_files import MIME
 from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, kept
 from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import off_if, plain, show_errors, toast_errors
 from musicsim.ui.components.play_button import play_button
@@ -23,7 +23,6 @@ from musicsim.ui.playlist.request_form import open_draft
 
 FORM: Key[Form] = Key("rules_form", Form, "the rule that is being edited", per_library=True, is_kept=True)
 _DELETED: Key[SavedRule | None] = Key("rules_deleted", lambda: None, "the last deleted rule", per_library=True)
-_ENDING: Key[str] = Key("rules_ending", lambda: "json", "format of the exported rule")
 _CHOICE = "rules_choice"  # key of the widget that shows the name of the form
 
 
@@ -114,12 +113,11 @@ def _export_popover(snapshot: Snapshot, name: str, rule: Rule) -> None:
     if not popover.open:
         return
     with popover:
-        st.segmented_control("Format", ENDINGS, **_ENDING.widget(), required=True)
+        ending = st.segmented_control("Format", ENDINGS, default="json", **kept("rules_ending"), required=True)
         st.caption(
             "JSON is for musicsim, and NSP is a smart playlist of Navidrome. The other formats contain the current "
             "songs."
         )
-        ending = _ENDING.get()
         with show_errors(ValueError):
             content, _ = render_rule(snapshot, name or "rule", rule, ending)
             download(

@@ -1,7 +1,7 @@
 """Two ears on the Train page: what is predicted, blind questions for both people, and a playlist for both."""
 
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
@@ -10,27 +10,28 @@ from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.playlists.tracks import make_track
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.two_ears import questions
-from musicsim.extensions.two_ears.ears import TwoEars, list_ears
+from musicsim.extensions.two_ears.ears import Ear, TwoEars, list_ears
 from musicsim.extensions.two_ears.lists import JointPlaylist, generate_for_both
 from musicsim.library.library import Place
 from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
 from musicsim.ui.base import openers
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, kept
 from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.components.play_button import play_button
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.components.song_list import row_of, song_list
 
-_MINE: Key[str | None] = Key("ears_mine", lambda: None, "id of your model", per_library=True)
-_FRIEND: Key[str | None] = Key("ears_friend", lambda: None, "id of a friend's model", per_library=True)
-_PERSON: Key[int] = Key("ears_person", lambda: 0, "the person to ask: 0 you, 1 your friend", per_library=True)
-_QUESTION: Key[tuple[object, questions.Question] | None] = Key(
-    "ears_question", lambda: None, "the pending question, and the models and person that it is for", per_library=True
-)
-_FIRST: Key[int | None] = Key("ears_first", lambda: None, "id of the first song of the playlist", per_library=True)
-_LIST: Key[tuple[object, JointPlaylist] | None] = Key(
-    "ears_list", lambda: None, "the playlist for both, and the models that it is for", per_library=True
-)
+
+@dataclass(slots=True)
+class _State:
+    """The pending question and the playlist, each with what it is for, and the id of the playlist's first song."""
+
+    question: tuple[object, questions.Question] | None = None
+    playlist: tuple[object, JointPlaylist] | None = None
+    first: int | None = None
+
+
+_STATE: Key[_State] = Key("ears", _State, "what the page shows", per_library=True)
 _CHOICES = (
     ("Song 1 is more like the first", "1", 0),
     ("I am unsure", "0", None),
@@ -48,19 +49,18 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
         return
     with st.container(horizontal=True):
-        chosen = [_choose(label, key, names) for label, key in (("Your model", _MINE), ("Friend's model", _FRIEND))]
+        mine = _choose("Your model", "ears_mine", names, 0)
+        friend = _choose("Friend's model", "ears_friend", names, len(names) - 1)
     with show_errors():
-        two = _pair(snapshot.library.place, snapshot.revision, *chosen)
+        two = _pair(snapshot.library.place, snapshot.revision, mine, friend)
         st.markdown("\n".join(f"- {plain(line)}" for line in two.describe()))
         _ask(two)
         _show_results(two)
         _make_list(two)
 
 
-def _choose(label: str, key: Key[str | None], names: dict[str, str]) -> str:
-    if key.get() not in names:
-        key.set(list(names)[0 if key is _MINE else -1])
-    return str(st.selectbox(label, list(names), **key.widget(), format_func=lambda one: plain(names[one])))
+def _choose(label: str, key: str, names: dict[str, str], first: int) -> str:
+    return str(st.selectbox(label, list(names), first, **kept(key), format_func=lambda one: plain(names[one])))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -71,12 +71,14 @@ def _pair(place: Place, revision: int, mine: str, friend: str) -> TwoEars:
 def _ask(two: TwoEars) -> None:
     """Draw a question, which shows neither names of songs nor whether it is a random triple, and the results."""
     st.header("Which song is more like the first?", anchor=False)
-    st.segmented_control(
-        "Who is listening?", (0, 1), **_PERSON.widget(), format_func=lambda at: plain(two.people[at]), required=True
-    )
-    ear, library = two.ears[_PERSON.get()], two.library
+    person = st.segmented_control(
+        "Who is listening?", (0, 1), default=0, **kept("ears_person"), format_func=lambda at: plain(two.people[at]),
+        required=True,
+    )  # fmt: skip
+    ear, library = two.ears[person], two.library
     answers = questions.list_answers(two, library)
-    key, pending = _QUESTION.get() or (None, None)
+    state = _STATE.get()
+    key, pending = state.question or (None, None)
     if key != (two.model_ids, ear.model_id):
         pending = None
     songs = two.ears[0].snapshot.songs_by_id(pending.song_ids) if pending else []
@@ -85,7 +87,7 @@ def _ask(two: TwoEars) -> None:
         if pending is None:
             st.info("You have answered all questions. Add songs for more.", icon=":material/info:")
             return
-        _QUESTION.set(((two.model_ids, ear.model_id), pending))
+        state.question = (two.model_ids, ear.model_id), pending
         songs = two.ears[0].snapshot.songs_by_id(pending.song_ids)
     labels = ["The first song", "Song 1", "Song 2"]
     tracks = [
@@ -97,7 +99,7 @@ def _ask(two: TwoEars) -> None:
             play_button(label, key=f"ears_song_{at}", library=library, tracks=tracks, start=at)
     with st.container(horizontal=True):
         for label, shortcut, choice in _CHOICES:
-            st.button(label, key=f"ears_answer_{choice}", shortcut=shortcut, on_click=_answer, args=(two, choice))
+            st.button(label, key=f"ears_answer_{choice}", shortcut=shortcut, on_click=_answer, args=(two, ear, choice))
 
 
 def _show_results(two: TwoEars) -> None:
@@ -109,26 +111,29 @@ def _show_results(two: TwoEars) -> None:
         more.markdown("\n".join(f"- {plain(line)}" for line in lines))
 
 
-def _answer(two: TwoEars, choice: int | None) -> None:
-    ear = two.ears[_PERSON.get()]
-    key, question = _QUESTION.get() or (None, None)
+def _answer(two: TwoEars, ear: Ear, choice: int | None) -> None:
+    state = _STATE.get()
+    key, question = state.question or (None, None)
     if question is not None and key == (two.model_ids, ear.model_id):  # not before the new person's question is shown
         questions.record(two, two.library, question, ear, choice)
-        _QUESTION.set(None)
+        state.question = None
 
 
 def _make_list(two: TwoEars) -> None:
     st.header("A playlist for both", anchor=False)
-    snapshot = two.ears[0].snapshot
-    first = _FIRST.get()
+    snapshot, state = two.ears[0].snapshot, _STATE.get()
+
+    def choose(ids: list[int]) -> None:
+        state.first = next(iter(ids), None)
+
     find_songs(
-        snapshot, "First song", key="ears_first_finder", chosen=[] if first is None else [first],
-        on_change=lambda ids: _FIRST.set(next(iter(ids), None)), placeholder="random each time", most=1,
+        snapshot, "First song", key="ears_first_finder", chosen=[] if state.first is None else [state.first],
+        on_change=choose, placeholder="random each time", most=1,
     )  # fmt: skip
     if st.button("Make a playlist for both", icon=":material/group:", key="ears_make"):
-        made = generate_for_both(two, first, walk_of=share_walk, random_state=secrets.randbits(32))
-        _LIST.set((two.model_ids, made))
-    key, both = _LIST.get() or (None, None)
+        made = generate_for_both(two, state.first, walk_of=share_walk, random_state=secrets.randbits(32))
+        state.playlist = two.model_ids, made
+    key, both = state.playlist or (None, None)
     if both is None or key != two.model_ids:
         return
     songs = list(both.songs)

@@ -28,7 +28,7 @@ function keyButton(name, words, key, act, disabled = false) {
 /** Return true if the key belongs to a text field, a list, a slider or a dialog. */
 function isTaken(event, target) {
   const texts = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable=true]";
-  const others = "[role=textbox], [role=combobox], [role=listbox], [role=dialog], [data-testid=stPopoverBody]";
+  const others = "[role=textbox], [role=combobox], [role=listbox], [role=dialog]";
   if (target.closest(`${texts}, ${others}`)) return true;
   const moves = "[role=slider], [role=radiogroup], [role=tablist], [role=menu], input";
   return event.key.startsWith("Arrow") && target.closest(moves) !== null;

@@ -21,9 +21,8 @@ from musicsim.library.disk.arrays import release_pages
 from musicsim.progress import Canceled, Part, Progress, View
 from musicsim.public import visitor_may
 from musicsim.rounds import Rounds
-from musicsim.ui.base.keys import Key
 from musicsim.ui.base.text import plain
-from musicsim.ui.base.watching import watch
+from musicsim.ui.base.watching import SESSION, watch
 
 AT_ONCE_S = 0.5
 """Pages wait this long for a result before they show progress, to avoid flicker."""
@@ -32,7 +31,6 @@ MAX_WAITING = 250
 _MAX_DONE, _MAX_UNREAD = 60, 250  # results that are kept; the second limit is for those that a session has not seen yet
 _EVERY_S = 0.5  # interval at which a page asks for the progress of its tasks
 _MAX_TASKS = 100
-_SESSION: Key[str] = Key("desk_session", lambda: secrets.token_hex(8), "name of the session at the desks")
 
 
 def release_memory() -> None:
@@ -105,7 +103,7 @@ class Desk:
         `instead` is a task that this session no longer needs. It is dropped if it is still waiting and no other session
         needs it. The default `session` is that of the page. Raises MusicsimError if too many tasks are waiting.
         """
-        session = session or _SESSION.get()
+        session = session or SESSION.get()
         with self._lock:
             task = self._tasks.get(key)
             if instead is not None and instead is not task:
@@ -124,7 +122,7 @@ class Desk:
         """Return the task for a key, or None."""
         with self._lock:
             task = self._tasks.get(key)
-            return None if task is None else _read(task, _SESSION.get())
+            return None if task is None else _read(task, SESSION.get())
 
     def cancel(self, key: Hashable) -> None:
         """Cancel and remove the task for a key, so that the next request starts a new one."""

@@ -41,7 +41,15 @@ class Key(Generic[T]):
     def widget(self) -> dict[str, Any]:
         """Return the arguments for a widget that shows the value, and keeps it while its page is not shown."""
         self.get()  # Streamlit needs the default before it draws the widget
-        return {"key": self.name, "persist_state": "session"}
+        return kept(self.name)
+
+
+def kept(name: str) -> dict[str, Any]:
+    """Return the arguments for a widget that keeps its value while its page is not shown.
+
+    If the options change, and the value is none of them, Streamlit returns to the widget's default.
+    """
+    return {"key": name, "persist_state": "session"}
 
 
 MODEL: Key[str | None] = Key("model", lambda: None, "id of the model that the pages use", per_library=True)

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from musicsim import codebook, playlist, search
 from musicsim.errors import ModelError
@@ -22,6 +21,7 @@ from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
 from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state
+from musicsim.ui.base.runtime import is_history_navigation
 
 BY_STATE: dict[str | type[Any], Callable[[Any], Any]] = {
     Library: lambda library: (library.place, library.revision),
@@ -42,11 +42,10 @@ def active_library() -> Library:
 
 
 def find_chosen_model() -> ModelRecord | None:
-    """Return the chosen model, or the active one if it was deleted; return None if there are no models."""
-    models = {record.id: record for record in active_library().models.all()}
-    if MODEL.get() not in models:
-        MODEL.set(next((record.id for record in models.values() if record.is_active), None))
-    return models.get(MODEL.get() or "")
+    """Return the chosen model, or the active one if none was chosen or it was deleted; None if there are no models."""
+    models = active_library().models
+    chosen = next((record for record in models.all() if record.id == MODEL.get()), None)
+    return chosen or models.active()
 
 
 def active_model() -> str | None:
@@ -110,8 +109,7 @@ def take_address(page: str) -> None:
     is_new_page = last is None or last[0] != page
     if last is not None and is_new_page:
         close_dialog()
-    context = get_script_run_ctx()
-    is_changed = bool(query) if is_new_page else context is not None and context.is_history_navigation
+    is_changed = bool(query) if is_new_page else is_history_navigation()
     if is_new_page or is_changed:
         NOT_HERE.set([])
     if is_changed and last != (page, query):

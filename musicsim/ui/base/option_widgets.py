@@ -1,5 +1,7 @@
 """Widget arguments for the options of a request: label, help, limits and default."""
 
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from musicsim.audio import AUDIO_EXTENSIONS
@@ -27,3 +29,9 @@ def option_key(name: str, request: type, field: str, *, per_library: bool = Fals
     """Return the session entry for an option, with its default; an option with several values is a list."""
     option = options_of(request)[field]
     return Key(name, lambda: option.default_given, option.help, per_library, is_kept=True)
+
+
+def option_keys(prefix: str, request: type, **defaults: Any) -> dict[str, Key[Any]]:
+    """Return the session entry of each option of a request; `defaults` replaces the defaults of some options."""
+    keys = {field: option_key(f"{prefix}_{field}", request, field) for field in options_of(request)}
+    return keys | {field: replace(keys[field], default=partial(defaults.get, field)) for field in defaults}

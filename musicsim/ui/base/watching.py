@@ -19,7 +19,7 @@ from musicsim.public import visitor_may
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.scripts import component
 
-_TOKEN: Key[str] = Key("runs_token", lambda: secrets.token_urlsafe(16), "name under which the session's runs are asked")
+SESSION: Key[str] = Key("session", lambda: secrets.token_urlsafe(16), "name of the session, in addresses")
 _running: set[str] = set()  # tokens of sessions whose scripts run now
 _numbers = count()
 
@@ -27,7 +27,7 @@ _numbers = count()
 @contextmanager
 def note_run() -> Iterator[None]:
     """Let browsers know that the session's script runs."""
-    token = _TOKEN.get()
+    token = SESSION.get()
     _running.add(token)
     try:
         yield
@@ -39,7 +39,7 @@ def watch(view: View, address: str, *, key: str, every_s: float = 1.0, is_framed
     """Show a view, and ask `address` for newer ones; run the page when the state of the view has changed."""
     data = view.render() | {
         "address": address, "every": every_s, "isFramed": is_framed,
-        "runs": f"runs/{_TOKEN.get()}", "run": next(_numbers),
+        "runs": f"runs/{SESSION.get()}", "run": next(_numbers),
     }  # fmt: skip
     component("web/watch/watch.js")(key=key, data=data, height="content", on_changed_change=lambda: None)
 

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,17 @@ from musicsim.wording import count
 _STAGE = 25
 _MAX_LISTED = 20
 
-_ROUND: Key[int] = Key("compare_import_round", lambda: 0, "number of imports: each one empties the upload box")
-_IMPORTED: Key[tuple[Path, AnswersImport | str] | None] = Key(
-    "compare_imported", lambda: None, "library folder of the last import, and the import's report or error"
-)
+
+@dataclass(frozen=True, slots=True)
+class _Imported:
+    """The last import's library folder and report or error, and the number of imports: each empties the upload box."""
+
+    library: Path | None = None
+    result: AnswersImport | str = ""
+    round: int = 0
+
+
+_IMPORTED: Key[_Imported] = Key("compare_imported", _Imported, "the last import of answers")
 
 
 def show_survey(
@@ -121,8 +129,9 @@ def _show_actions(
 
 
 def _show_import(library: Library) -> None:
+    last = _IMPORTED.get()
     sent = st.file_uploader(
-        "Answers as CSV", ["csv"], key=f"compare_import_{_ROUND.get()}",
+        "Answers as CSV", ["csv"], key=f"compare_import_{last.round}",
         help="A file exported from this page, file names in the columns song1, song2, song3 and picked_song, or the "
         "votes in MagnaTagATune or dim-sim.",
     )  # fmt: skip
@@ -130,20 +139,19 @@ def _show_import(library: Library) -> None:
     def take() -> None:
         assert sent is not None  # otherwise the button is disabled
         try:
-            _IMPORTED.set((library.folder, import_answers(library, sent)))
+            result: AnswersImport | str = import_answers(library, sent)
         except (MusicsimError, ValueError) as error:
-            _IMPORTED.set((library.folder, str(error)))
-        _ROUND.set(_ROUND.get() + 1)
+            result = str(error)
+        _IMPORTED.set(_Imported(library.folder, result, last.round + 1))
 
     is_off = off_if(sent is None, "Choose a file first.")
     st.button("Import", key="compare_take", icon=":material/download_done:", on_click=take, **is_off)
-    folder, result = _IMPORTED.get() or (None, "")
-    if folder != library.folder:
+    if last.library != library.folder:
         return
-    if isinstance(result, str):
-        st.error(plain(result), icon=":material/error:")
+    if isinstance(last.result, str):
+        st.error(plain(last.result), icon=":material/error:")
     else:
-        _show_report(result)
+        _show_report(last.result)
 
 
 def _show_report(report: AnswersImport) -> None:

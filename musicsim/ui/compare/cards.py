@@ -29,7 +29,7 @@ def show_cards(snapshot: Snapshot, question: Question) -> None:
     component("ui/assets/compare.js")(
         key=_KEY, height="content", on_action_change=receive,
         data={
-            "turn": session.TURN.get(), "form": question.form, "question": _QUESTIONS[question.form],
+            "turn": session.ASKED.get().turn, "form": question.form, "question": _QUESTIONS[question.form],
             "songs": [
                 _card(snapshot.library, song, _mark(question.form, place), is_named=session.SHOW_NAMES.get())
                 for place, song in enumerate(snapshot.songs_by_id(question.song_ids))

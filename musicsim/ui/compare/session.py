@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,20 +44,25 @@ class Answer:
     answer_id: int
 
 
+@dataclass(slots=True)
+class Asked:
+    """The questions and answers of a session."""
+
+    pending: Pending | None = None
+    put_off: list[Pending] = field(default_factory=list)  # questions that were pending when an answer was undone
+    ahead: "tuple[tuple[Any, ...], Future[Question]] | None" = None  # the next question, and what it was prepared for
+    answers: list[Answer] = field(default_factory=list)  # oldest first
+    skipped: list[Pending] = field(default_factory=list)
+    turn: int = 0  # number of the pending question, sent with each action
+    seed: int = field(default_factory=lambda: secrets.randbits(32))
+
+
 FORM: Key[str] = Key("compare_form", lambda: FORMS[0], "kind of question, one of FORMS")
 N_SONGS: Key[int] = Key("compare_n_songs", lambda: 3, "number of songs in a question")
 LISTENER: Key[str | None] = Key("compare_listener", lambda: None, "name of the person who answers")
 SHOW_NAMES: Key[bool] = Key("compare_names", lambda: False, "True if song names are shown before the answer")
 CRITERION: Key[Criterion | None] = Key("compare_criterion", lambda: None, "the value of a question; None: information")
-_PENDING: Key[Pending | None] = Key("compare_asked", lambda: None, "the pending question")
-_PUT_OFF: Key[list[Pending]] = Key("compare_put_off", list, "questions that were pending when an answer was undone")
-_AHEAD: Key[tuple[tuple[Any, ...], "Future[Question]"] | None] = Key(
-    "compare_ahead", lambda: None, "session state, and the next question that was prepared for this state"
-)
-_ANSWERS: Key[list[Answer]] = Key("compare_given", list, "this session's answers, oldest first")
-_SKIPPED: Key[list[Pending]] = Key("compare_skipped", list, "questions skipped in this session")
-TURN: Key[int] = Key("compare_turn", lambda: 0, "number of the pending question, sent with each action")
-_SEED: Key[int] = Key("compare_seed", lambda: secrets.randbits(32), "random seed of the questions")
+ASKED: Key[Asked] = Key("compare_asked", Asked, "the session's questions and answers")
 
 
 def clean_name(text: str | None) -> str:
@@ -67,21 +72,22 @@ def clean_name(text: str | None) -> str:
 
 def pending_question(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
     """Return the pending question, a postponed one, or a new one; raise ModelError if too few songs can be compared."""
-    pending = _PENDING.get()
+    asked = ASKED.get()
+    pending = asked.pending
     if pending is None or not _is_valid(pending, snapshot, listener):
-        put_off = [other for other in _PUT_OFF.get() if _is_valid(other, snapshot, listener)]
-        _PUT_OFF.set(put_off[:-1])
+        put_off = [other for other in asked.put_off if _is_valid(other, snapshot, listener)]
+        asked.put_off = put_off[:-1]
         if put_off:
             pending = put_off[-1]
         else:
             pending = Pending(snapshot.library.folder, listener, _take_next(snapshot, answers, listener))
-        _PENDING.set(pending)
-        TURN.set(TURN.get() + 1)
-    state, _ = _AHEAD.get() or (None, None)
+        asked.pending = pending
+        asked.turn += 1
+    state, _ = asked.ahead or (None, None)
     if state != _state(snapshot, listener):
         # this takes the pending question into account, but not its answer, because one answer changes little
         future = _POOL.submit(_question_after(snapshot, answers, listener, pending))
-        _AHEAD.set((_state(snapshot, listener), future))
+        asked.ahead = _state(snapshot, listener), future
     return pending.question
 
 
@@ -99,8 +105,9 @@ def _state(snapshot: Snapshot, listener: str) -> tuple[Any, ...]:
 
 
 def _take_next(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> Question:
-    state, question = _AHEAD.get() or (None, None)
-    _AHEAD.set(None)
+    asked = ASKED.get()
+    state, question = asked.ahead or (None, None)
+    asked.ahead = None
     if question is not None and state == _state(snapshot, listener):
         return question.result()
     return _question_after(snapshot, answers, listener)()
@@ -110,14 +117,15 @@ def _question_after(
     snapshot: Snapshot, answers: Sequence[Judgment], listener: str, *pending: Pending
 ) -> Callable[[], Question]:
     """Return a function that computes the next question; it does not use the session, so that a thread can call it."""
+    asked = ASKED.get()
     unanswered = [  # skipped and pending questions count as answers without a choice
         Judgment(-1, time.time(), other.listener, other.question.form, other.question.song_ids, None)
-        for other in (*_SKIPPED.get(), *pending)
+        for other in (*asked.skipped, *pending)
         if other.library == snapshot.library.folder
     ]
     return partial(
         next_question, snapshot, [*answers, *unanswered], listener=listener, form=FORM.get(), n_songs=N_SONGS.get(),
-        criterion=CRITERION.get(), rng=np.random.default_rng([_SEED.get(), TURN.get()]),
+        criterion=CRITERION.get(), rng=np.random.default_rng([asked.seed, asked.turn]),
     )  # fmt: skip
 
 
@@ -126,16 +134,17 @@ def act(kind: str, at: int, chosen: int | None = None) -> None:
 
     `at` is the turn of the action; actions from earlier turns are ignored. `chosen` is the chosen song's position.
     """
-    pending = _PENDING.get()
-    if at != TURN.get():
+    asked = ASKED.get()
+    pending = asked.pending
+    if at != asked.turn:
         return
     if kind == "undo":
         _undo()
     elif pending is None or pending.library != openers.snapshot().library.folder:
         return
     elif kind == "skip":
-        _SKIPPED.set([*_SKIPPED.get(), pending])
-        _PENDING.set(None)
+        asked.skipped.append(pending)
+        asked.pending = None
     elif kind == "unsure":
         _save(pending, None)
     elif kind == "choose" and chosen is not None:
@@ -152,18 +161,17 @@ def rename(library: Library, old: str, new: str) -> None:
         is_theirs = (pending.library, pending.listener) == (library.folder, old)
         return replace(pending, listener=new) if is_theirs else pending
 
-    for key in (_PUT_OFF, _SKIPPED):
-        key.set([rename_in(pending) for pending in key.get()])
-    _ANSWERS.set([replace(answer, pending=rename_in(answer.pending)) for answer in _ANSWERS.get()])
-    pending = _PENDING.get()
-    _PENDING.set(rename_in(pending) if pending is not None else None)
+    asked = ASKED.get()
+    asked.put_off, asked.skipped = ([rename_in(one) for one in these] for these in (asked.put_off, asked.skipped))
+    asked.answers = [replace(answer, pending=rename_in(answer.pending)) for answer in asked.answers]
+    asked.pending = rename_in(asked.pending) if asked.pending is not None else None
     LISTENER.set(new)
 
 
 def _save(pending: Pending, chosen: int | None) -> None:
     """Write an answer to the library immediately, so that a closed tab does not lose it."""
-    snapshot, question = openers.snapshot(), pending.question
-    _PENDING.set(None)
+    snapshot, question, asked = openers.snapshot(), pending.question, ASKED.get()
+    asked.pending = None
     try:
         answer_id = opinions(snapshot.library).judgments.add(
             pending.listener, question.form, question.song_ids, chosen, is_random=question.is_random,
@@ -173,13 +181,13 @@ def _save(pending: Pending, chosen: int | None) -> None:
     except MusicsimError as error:  # one of the songs was just removed from the library
         st.toast(plain(error), icon=":material/error:")
     else:
-        _ANSWERS.set([*_ANSWERS.get(), Answer(pending, chosen, answer_id)])
+        asked.answers.append(Answer(pending, chosen, answer_id))
         keep_answers(snapshot.library)
 
 
 def last_answer(library: Library) -> Answer | None:
     """Return the answer that can be undone."""
-    answers = _ANSWERS.get()
+    answers = ASKED.get().answers
     return answers[-1] if answers and answers[-1].pending.library == library.folder else None
 
 
@@ -191,11 +199,12 @@ def _undo() -> None:
         return
     opinions(library).judgments.forget(answer.answer_id)
     keep_answers(library)
-    _ANSWERS.set(_ANSWERS.get()[:-1])
+    asked = ASKED.get()
+    asked.answers.pop()
     FORM.set(answer.pending.question.form)
     N_SONGS.set(len(answer.pending.question.song_ids))
     LISTENER.set(answer.pending.listener)
-    pending = _PENDING.get()
-    _PUT_OFF.set([*_PUT_OFF.get(), *([pending] if pending is not None else [])])
-    _PENDING.set(answer.pending)
-    TURN.set(TURN.get() + 1)
+    if asked.pending is not None:
+        asked.put_off.append(asked.pending)
+    asked.pending = answer.pending
+    asked.turn += 1

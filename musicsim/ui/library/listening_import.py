@@ -57,9 +57,16 @@ class _Result:
     lists: tuple[importing.SeenList, ...]
 
 
-_PENDING: Key[_Pending | None] = Key("listening_looked", lambda: None, "preview of an import")
-_RESULT: Key[_Result | None] = Key("listening_report", lambda: None, "result of the last import")
-_ROUND: Key[int] = Key("listening_round", int, "number of imports and discarded previews: each one empties the fields")
+@dataclass(slots=True)
+class _State:
+    """The preview of an import, and the result of the last one; each new `round` empties the fields."""
+
+    pending: _Pending | None = None
+    result: _Result | None = None
+    round: int = 0
+
+
+_STATE: Key[_State] = Key("listening", _State, "imports of this session")
 
 
 @contextmanager
@@ -88,11 +95,11 @@ def import_panel(library: Library, *, busy: bool) -> None:
     """Show fields for files, then a preview of the import, then its result."""
     # containers that always exist, so that the page below does not move when messages appear and disappear
     with st.container():
-        result = _RESULT.get()
+        result = _STATE.get().result
         import_ids = [entry.id for entry in library.listening.imports()]
         if result is not None and result.library == library.folder and result.report.import_id in import_ids:
             _show_result(result)
-    with st.form(f"listening_form_{_ROUND.get()}"):
+    with st.form(f"listening_form_{_STATE.get().round}"):
         request = _request()
     with st.container():
         if request is not None:
@@ -104,7 +111,7 @@ def import_panel(library: Library, *, busy: bool) -> None:
 
 
 def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None:
-    pending = _PENDING.get()
+    pending = _STATE.get().pending
     if pending is None or pending.library != library.folder:
         return None
     if pending.revision != library.revision and not busy:  # a running job changes the revision every second
@@ -112,13 +119,13 @@ def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None
         with show_progress("Matching songs") as progress:
             updated = importing.preview(library, pending.preview.batch, progress)
         pending = replace(pending, revision=revision, preview=updated)
-        _PENDING.set(pending)
+        _STATE.get().pending = pending
     return pending.preview
 
 
 def _request() -> tuple[Sequence[Any], str, str, str] | None:
     """Show the fields; when the user requests a preview, return files, path, format and listener ("" if not given)."""
-    number = _ROUND.get()
+    number = _STATE.get().round
     st.caption(
         "Files from Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron or the Million Song "
         "Dataset, playlists (M3U, PLS, XSPF, JSPF), or your own CSV files. Archives are read without unpacking."
@@ -156,16 +163,17 @@ def _load(library: Library, files: Sequence[Any], path_text: str, fmt: str, list
     if path is not None and path.is_file():
         status = path.stat()
         digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
-    before, token = _PENDING.get(), digest.hexdigest()
+    before, token = _STATE.get().pending, digest.hexdigest()
     if before is not None and (before.token, before.library) == (token, library.folder):
         return
-    _PENDING.set(None)
+    _STATE.get().pending = None
     revision = library.revision
     with show_errors():
         with show_progress("Reading") as progress:
             batch = _read(files, path, fmt or None, listener or None, progress)
         with show_progress("Matching songs") as progress:
-            _PENDING.set(_Pending(token, library.folder, revision, importing.preview(library, batch, progress)))
+            preview = importing.preview(library, batch, progress)
+            _STATE.get().pending = _Pending(token, library.folder, revision, preview)
 
 
 def _read(
@@ -196,7 +204,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
         accepted = []
         if seen.proposals:
             st.markdown(f"**Close spellings: {len(seen.proposals):,}.** Select those that are the same song.")
-            accepted = proposals_table(seen.proposals, f"listening_close_{_ROUND.get()}")
+            accepted = proposals_table(seen.proposals, f"listening_close_{_STATE.get().round}")
         lists = _accept_proposals(seen, accepted).lists
         if lists:
             show_lists(lists, "listening_lists", is_open=True)
@@ -235,9 +243,7 @@ def _accept_proposals(seen: importing.Preview, accepted: Sequence[importing.Prop
 
 
 def _finish(result: _Result | None) -> None:
-    _PENDING.set(None)
-    _RESULT.set(result)
-    _ROUND.set(_ROUND.get() + 1)
+    _STATE.set(_State(None, result, _STATE.get().round + 1))
     st.rerun()
 
 

@@ -1,6 +1,7 @@
 """The Listening tab of the Library page: imports, and imported songs that are not in the library."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -17,12 +18,18 @@ from musicsim.ui.library import listening_import
 from musicsim.wording import count, count_are
 
 _MAX_IMPORTS = 25
-_CLOSE: Key[tuple[Path, list[Proposal]] | None] = Key(
-    "listening_proposals", lambda: None, "library folder, and similar spellings of its unmatched songs"
-)
-_ROUND: Key[int] = Key(
-    "listening_judged", int, "number of decisions on spellings: each one clears the tables' selections"
-)
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    """Similar spellings of a library's unmatched songs; each new `round` clears the table's selections."""
+
+    library: Path | None = None
+    proposals: tuple[Proposal, ...] = ()
+    round: int = 0
+
+
+_CLOSE: Key[_Close] = Key("listening_proposals", _Close, "similar spellings to decide on")
 
 
 def show_listening(snapshot: Snapshot, *, busy: bool) -> None:
@@ -85,8 +92,8 @@ def _show_unmatched(library: Library) -> None:
             if is_asked:
                 match_waiting(library)  # tags may have been edited since the last scan
                 with listening_import.show_progress("Comparing") as progress:
-                    _CLOSE.set((library.folder, waiting_proposals(library, progress=progress)))
-                _ROUND.set(_ROUND.get() + 1)
+                    found = waiting_proposals(library, progress=progress)
+                _CLOSE.set(_Close(library.folder, tuple(found), _CLOSE.get().round + 1))
         _show_proposals(library)
     n_judged = len(library.listening.list_decisions())
     if n_judged:
@@ -98,31 +105,30 @@ def _show_unmatched(library: Library) -> None:
 
 
 def _show_proposals(library: Library) -> None:
-    folder, proposals = _CLOSE.get() or (None, [])
-    if folder != library.folder:
+    close = _CLOSE.get()
+    if close.library != library.folder:
         return
-    if not proposals:
+    if not close.proposals:
         st.caption("No song in the library has a similar spelling.")
         return
-    ticked = listening_import.proposals_table(proposals, f"listening_waiting_close_{_ROUND.get()}")
+    ticked = listening_import.proposals_table(close.proposals, f"listening_waiting_close_{close.round}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Same song", icon=":material/check:", key="listening_accept",
             **off_if(not ticked, "Select rows first."),
-            on_click=_settle, args=(library, proposals, ticked, accept),
+            on_click=_settle, args=(library, close, ticked, accept),
         )  # fmt: skip
         st.button(
             "Different song", icon=":material/close:", key="listening_refuse",
             **off_if(not ticked, "Select rows first."),
-            on_click=_settle, args=(library, proposals, ticked, refuse),
+            on_click=_settle, args=(library, close, ticked, refuse),
         )  # fmt: skip
         st.caption("Select rows to accept or reject them; rejected suggestions do not come back.")
 
 
 def _settle(
-    library: Library, proposals: list[Proposal], ticked: list[Proposal],
-    judge: Callable[[Library, list[Proposal]], int | None],
-) -> None:  # fmt: skip
+    library: Library, close: _Close, ticked: list[Proposal], judge: Callable[[Library, list[Proposal]], int | None]
+) -> None:
     judge(library, ticked)
-    _CLOSE.set((library.folder, [p for p in proposals if p not in ticked]))
-    _ROUND.set(_ROUND.get() + 1)
+    left = tuple(proposal for proposal in close.proposals if proposal not in ticked)
+    _CLOSE.set(_Close(library.folder, left, close.round + 1))

@@ -68,13 +68,16 @@ _NUMBERS = (
 """Name, label, maximum and help of the number settings in each column."""
 _TOGGLES = (
     ("keep_frames", "Store audio features",
-     "Takes 2.2 kB per second of music. Without stored features, fitting a codebook has to decode every song again."),
+     "Takes 2.7 kB per second of music. Without stored features, fitting a codebook has to decode every song again."),
     ("aspects", "Analyze harmony and rhythm",
      "Takes 2 kB more per song and about 10% more analysis time. The next scan of a folder adds these features to "
      "songs without them."),
     ("hub_reduction", "Hub reduction",
      "A few songs are close to very many others and would appear in most results. With hub reduction, two songs are "
      "similar only if each is close to the other, compared with the rest of the library."),
+    ("learned_ear", "Describe songs with a learned ear",
+     "If MusiCNN is installed, the app describes all songs with it in the background once there is a map. Then it "
+     "compares songs by Sound and MusiCNN, unless you have chosen another model."),
     ("keep_plays", "Store plays",
      "A play counts after 30 seconds or half of the song. Songs that you often skip appear less in queues and "
      "playlists. Plays and skips stay in this library."),

@@ -26,7 +26,8 @@ def _new_seed() -> int:
 
 @contextmanager
 def _report_trouble() -> Iterator[None]:
-    """If the request is not valid or cannot be fulfilled, set :data:`TROUBLE` to the reason."""
+    """Set :data:`TROUBLE` to the reason if the request is not valid or cannot be fulfilled, and clear it otherwise."""
+    TROUBLE.set("")
     try:
         yield
     except (MusicsimError, ValueError) as error:

@@ -9,14 +9,10 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Song
 from musicsim.library.media.playlist_files import FORMATS, MIME, missing
 from musicsim.public import is_public
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import kept
 from musicsim.ui.base.offered_files import download
 from musicsim.ui.base.text import plain
 from musicsim.ui.playlist.draft import NAME
-
-_FORMAT: Key[str] = Key("playlist_format", lambda: "m3u8", "format of the exported playlist")
-_RELATIVE: Key[bool] = Key("playlist_relative", lambda: False, "True if the exported paths are relative to a folder")
-_FOLDER: Key[str] = Key("playlist_folder", str, "folder that the exported paths are relative to")
 
 
 def file_name(extension: str, name: str | None = None) -> str:
@@ -29,23 +25,18 @@ def file_name(extension: str, name: str | None = None) -> str:
 def export_button(snapshot: Snapshot, songs: Sequence[Song]) -> None:
     """Offer the playlist as a file, which includes songs with missing files if the format allows it."""
     is_owner = not is_public()  # visitors' playlists contain file names without folders
-    if not _FOLDER.get() and is_owner:
-        roots = snapshot.library.files.roots()
-        _FOLDER.set(str(roots[0] if roots else Path.home()))
     with st.popover("Export", icon=":material/download:", key="playlist_export"):
-        st.segmented_control("Format", list(FORMATS), **_FORMAT.widget(), required=True)
-        if is_owner:
-            st.toggle("Paths relative to a folder", **_RELATIVE.widget())
-        if _RELATIVE.get() and is_owner:
-            st.text_input("Folder the playlist will be saved in", **_FOLDER.widget())
+        kind = st.segmented_control("Format", list(FORMATS), default="m3u8", **kept("playlist_format"), required=True)
+        base = None
+        if is_owner and st.toggle("Paths relative to a folder", **kept("playlist_relative")):
+            first = str(next(iter(snapshot.library.files.roots()), Path.home()))
+            base = st.text_input("Folder the playlist will be saved in", first, **kept("playlist_folder")) or first
         gone = missing(songs)
         if gone:
             files = "The file of 1 song is" if len(gone) == 1 else f"The files of {len(gone)} songs are"
             st.warning(f"{files} missing: {plain(', '.join(song.label for song in gone))}.", icon=":material/warning:")
-        base = Path(_FOLDER.get()).expanduser() if _RELATIVE.get() else None
-        kind = _FORMAT.get()
         try:
-            content = FORMATS[kind](NAME.get(), songs, relative_to=base)
+            content = FORMATS[kind](NAME.get(), songs, relative_to=Path(base).expanduser() if base else None)
         except ValueError as error:
             st.error(plain(error))
             return

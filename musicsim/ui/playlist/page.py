@@ -50,7 +50,8 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
     show_sentence(snapshot, walker, tabs)
     show_bar(snapshot, walker, draft)
     trouble = TROUBLE.get()
-    TROUBLE.set("")
+    if draft is not None:  # without a playlist, the reason stays until the next request
+        TROUBLE.set("")
     if trouble:
         st.error(plain(trouble), icon=":material/error:")
     if draft is None or not draft.song_ids:
@@ -71,7 +72,7 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
     songs = list(drawn.songs)
     propose_name(songs)
     is_owner = not is_public()
-    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="playlist_heading"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         heading = f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}"
         st.header(heading, anchor=False, width="content")
         ids, library = [song.id for song in songs], snapshot.library
@@ -85,8 +86,7 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
         if status:
             st.caption(status, width="content")
     show_notes(snapshot, draft)
-    with st.container(key="playlist_columns"):
-        rows, beside = st.columns([3, 2], gap="medium")
+    rows, beside = st.columns([3, 2], gap="medium")
     with rows:
         show_rows(snapshot, walker, draft, drawn)
         if is_owner:

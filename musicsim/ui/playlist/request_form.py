@@ -14,7 +14,7 @@ from musicsim.library import SavedPlaylist
 from musicsim.ui.base.keys import SECTIONS, Key
 from musicsim.ui.base.openers import BY_STATE, choices_of
 from musicsim.ui.base.openers import snapshot as open_snapshot
-from musicsim.ui.base.option_widgets import option_key
+from musicsim.ui.base.option_widgets import option_keys
 from musicsim.ui.components.filter_widgets import RANGES, filter_values
 from musicsim.ui.playlist.draft import PLAYLIST, change
 
@@ -26,10 +26,8 @@ _MAX_PER_HOUR = 40  # if more songs fit into an hour, they are too short for a d
 _LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library that the form's values are for", is_kept=True)
 _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists")
 LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of length", is_kept=True)
-KEYS = {field: option_key(f"playlist_{field}", PlaylistRequest, field) for field in options_of(PlaylistRequest)}
-"""The form's values, keyed by the request's field."""
-KEYS["minutes"] = Key("playlist_minutes", lambda: 60, "length of the playlist in minutes", is_kept=True)
-KEYS["dialect"] = Key("playlist_dialect", str, "dialect of the walk; empty for all playlists", is_kept=True)
+KEYS = option_keys("playlist", PlaylistRequest, minutes=60, dialect="")
+"""The form's values, keyed by the request's field; an empty dialect means all playlists."""
 _LENGTH = KEYS["length"]
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "no_folders", "keys", "modes")
 _SONGS = ("through", "like", "exclude")

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -11,7 +12,7 @@ from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist, Song
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.public import is_public
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, kept
 from musicsim.ui.base.text import off_if, plain, shorten, toast_errors
 from musicsim.ui.components.song_finder import find_entry
 from musicsim.ui.playlist.actions import TROUBLE
@@ -23,20 +24,27 @@ _MAX_TITLE = 45  # so that two titles fit into a name
 _MAX_LISTED = 200  # maximum number of playlists in a select box; if there are more, the user types to search
 _PARAMETER = "playlist"
 
-_PROPOSED: Key[str] = Key("playlist_proposed", str, "name that was proposed for the playlist")
-_SOURCE: Key[str] = Key("playlist_source", str, "source of the playlists in the list")
+
+@dataclass(slots=True)
+class _State:
+    """The proposed name, the name of a playlist that may be replaced, and if a link to a playlist was followed."""
+
+    proposed: str = ""
+    confirmed: str = ""
+    is_followed: bool = False
+
+
+_STATE: Key[_State] = Key("playlist_saving", _State, "state of the saved playlists")
 _CHOSEN: Key[int | None] = Key("playlist_saved", lambda: None, "id of the playlist chosen in the list")
 _NEW_NAME: Key[str] = Key("playlist_renamed", str, "new name of the chosen playlist")
-_CONFIRMED: Key[str] = Key("playlist_confirmed", str, "name of a playlist that may be replaced")
-_FOLLOWED: Key[bool] = Key("playlist_address_read", lambda: False, "True if a link to a playlist was followed")
 
 
 def follow_address(snapshot: Snapshot) -> None:
     """Open the playlist that a link such as ``?playlist=3`` names, once per session."""
     text = st.query_params.get(_PARAMETER)
-    if text is None or _FOLLOWED.get():
+    if text is None or _STATE.get().is_followed:
         return
-    _FOLLOWED.set(True)
+    _STATE.get().is_followed = True
     is_id = text.isascii() and text.isdigit() and len(text) < 19
     playlist = playlists_of(snapshot).get(int(text)) if is_id else None
     if playlist is None:
@@ -47,7 +55,7 @@ def follow_address(snapshot: Snapshot) -> None:
 
 def show_address(snapshot: Snapshot) -> SavedPlaylist | None:
     """If a saved playlist is shown, put its id in the URL and return it; otherwise return None."""
-    _FOLLOWED.set(True)
+    _STATE.get().is_followed = True
     draft = PLAYLIST.get()
     saved = playlists_of(snapshot).get(draft.saved_id) if draft and draft.saved_id is not None else None
     # the id may belong to a playlist that has replaced this one
@@ -94,20 +102,19 @@ def show_saved(snapshot: Snapshot) -> None:
         return
     sizes = Counter(p.source for p in playlists.values())
     sources = sorted(sizes, key=lambda source: (source != OWN_PLAYLISTS, source.casefold()))
-    if _SOURCE.get() not in sources:
-        _SOURCE.set(sources[0])
     expander = st.expander(
         f"Saved playlists ({len(playlists):,})", icon=":material/folder_open:", key="playlist_lists", on_change="rerun"
     )
     if not expander.open:
         return
     with expander:
+        chosen = sources[0]
         if len(sources) > 1:
-            st.selectbox(
-                "Source", sources, **_SOURCE.widget(),
+            chosen = st.selectbox(
+                "Source", sources, **kept("playlist_source"),
                 format_func=lambda s: f"{'saved in musicsim' if s == OWN_PLAYLISTS else f'from {s}'} ({sizes[s]:,})",
             )  # fmt: skip
-        listed = {p.id: p for p in playlists.values() if p.source == _SOURCE.get()}
+        listed = {p.id: p for p in playlists.values() if p.source == chosen}
         _show_actions(snapshot, _choose_playlist(listed, is_labelled=len(sources) > 1))
 
 
@@ -154,21 +161,21 @@ def _save(snapshot: Snapshot) -> None:
     draft, name = PLAYLIST.get(), NAME.get().strip()
     if draft is None or not name:
         return
-    if own_playlist(snapshot.library, name) is not None and _CONFIRMED.get() != name:
-        _CONFIRMED.set(name)
+    if own_playlist(snapshot.library, name) is not None and _STATE.get().confirmed != name:
+        _STATE.get().confirmed = name
         return
     with toast_errors(ValueError):
         amend(save_draft(snapshot.library, draft, name))
-        _CONFIRMED.set("")
+        _STATE.get().confirmed = ""
         st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")
 
 
 def propose_name(songs: Sequence[Song]) -> None:
     """Name the playlist after its first and last song, unless it has a name."""
     proposed = " → ".join(dict.fromkeys(shorten(song.title, _MAX_TITLE) for song in (songs[0], songs[-1])))
-    if NAME.get().strip() in {"", _PROPOSED.get()}:
+    if NAME.get().strip() in {"", _STATE.get().proposed}:
         NAME.set(proposed)
-    _PROPOSED.set(proposed)
+    _STATE.get().proposed = proposed
 
 
 def save_button(snapshot: Snapshot) -> None:
@@ -178,7 +185,7 @@ def save_button(snapshot: Snapshot) -> None:
         name = NAME.get().strip()
         identity = (OWN_PLAYLISTS, None, name)
         same = next((p for p in playlists_of(snapshot).values() if (p.source, p.category, p.name) == identity), None)
-        must_confirm = same is not None and _CONFIRMED.get() == name
+        must_confirm = same is not None and _STATE.get().confirmed == name
         if same is not None and must_confirm:
             st.warning(
                 f"“{plain(name)}” with {count(len(same.song_ids), 'song')} already exists and will be replaced.",

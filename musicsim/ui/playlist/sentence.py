@@ -48,7 +48,7 @@ def show_sentence(snapshot: Snapshot, walker: Walk, tabs: Mapping[str, Tab]) -> 
                 st.markdown(before, width="content")
             with (
                 st.popover(plain(words), type="tertiary", key=f"playlist_part_{name}"),
-                st.container(width="stretch" if name == "songs" else _WIDTH),
+                st.container(width=2 * _WIDTH if name == "songs" else _WIDTH),
             ):
                 edit()
 
@@ -142,7 +142,7 @@ def _edit_course() -> None:
 
 
 def _edit_filters(snapshot: Snapshot) -> None:
-    with st.container(key="filters"):
+    with st.grid(2, min_column_width=240):
         st.text_input(**_widget("words"), placeholder="slow piano 1960s")
         st.segmented_control(**_widget("prefer"), options=PREFERENCES, required=True)
         _edit_songs(snapshot, "like", "No song")

@@ -51,13 +51,16 @@ def show_bar(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft | None) -> N
             args=(snapshot, walker), help="Pinned songs stay in their positions." if draft and draft.kept else None,
         )  # fmt: skip
         if draft is not None or can_undo():
-            for label, act, is_off in (("Undo", undo, not can_undo()), ("Redo", redo, not can_redo())):
-                name, reason = label.lower(), f"There is nothing to {label.lower()}."
-                st.button(
-                    label, icon=f":material/{name}:", key=f"playlist_{name}", on_click=act, **off_if(is_off, reason)
-                )
+            with st.container(horizontal=True, wrap=False, gap="small", width="content", key="playlist_history"):
+                _show_history()
         if draft is not None:
             _show_menu(snapshot, walker, draft)
+
+
+def _show_history() -> None:
+    for label, act, is_off in (("Undo", undo, not can_undo()), ("Redo", redo, not can_redo())):
+        name, reason = label.lower(), f"There is nothing to {label.lower()}."
+        st.button(label, icon=f":material/{name}:", key=f"playlist_{name}", on_click=act, **off_if(is_off, reason))
 
 
 def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from musicsim.explorer.playlists.reason_weights import read_factors, restore_reason
 from musicsim.explorer.playlists.walk import Dialect, Walk
 from musicsim.public import is_public
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import kept
 from musicsim.ui.base.text import escape_for_chart, plain
 from musicsim.ui.components.downloads import chart, show_table
 
@@ -17,8 +17,6 @@ _ALL = "all playlists"
 _COLORS = ("#0f6b75", "#d08a3c")
 _MAX_LISTED = 12
 _MAX_LABEL = 26
-
-_DIALECT: Key[str] = Key("weights_dialect", str, "dialect whose weights are shown; empty for all playlists")
 
 
 def show_weights(walker: Walk) -> None:
@@ -50,11 +48,9 @@ def _choose_dialect(dialects: Sequence[Dialect]) -> str:
     names = [dialect.name for dialect in dialects if dialect.name]
     if not names:
         return ""
-    if _DIALECT.get() not in names:
-        _DIALECT.set("")
     return str(
         st.selectbox(
-            "Dialect", ["", *names], **_DIALECT.widget(), width=360,
+            "Dialect", ["", *names], **kept("weights_dialect"), width=360,
             format_func=lambda name: name or _ALL,
             help="A kind of playlist with its own weights, shown next to those of all playlists.",
         )

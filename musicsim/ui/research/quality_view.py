@@ -8,20 +8,20 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.quality import list_known_faults
 from musicsim.explorer.learning.supervision import Coverage, rank_kinds
 from musicsim.explorer.learning.verdict import RANKED
-from musicsim.explorer.requests.training import ANSWERS, JUDGEMENTS, KINDS
+from musicsim.explorer.requests.training import ANSWERS, JUDGMENTS, KINDS
 from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOR, label_colors
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.library.stores.models import ModelRecord
 from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, Task, count_done, desk, result_of, task_key, value_of, wait_for
-from musicsim.ui.base.keys import Key
+from musicsim.ui.base.keys import Key, kept
+from musicsim.ui.base.runtime import Container
 from musicsim.ui.base.text import escape_for_chart, interval, plain
 from musicsim.ui.components.coverage import ask_coverage
 from musicsim.ui.components.downloads import chart, table_download
@@ -30,7 +30,6 @@ from musicsim.wording import count
 
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library for which all models are evaluated")
 _SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split; empty for none")
-_KIND: Key[str | None] = Key("evaluate_kind", lambda: None, "kind of ground truth")
 
 _MAX_GENRES = 30
 _MAX_LABEL = 22
@@ -47,7 +46,7 @@ _MEASURES = {
 def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
     """Return the task key for the scores with one kind of ground truth; it changes when the scores do."""
     # answers and thumbs do not change the revision, because that would redraw every page; they change this mark
-    mark = snapshot.library.judgments.mark(*{ANSWERS: FORMS, JUDGEMENTS: (RESULT,)}.get(kind, ()))
+    mark = snapshot.library.judgments.mark(*{ANSWERS: FORMS, JUDGMENTS: (RESULT,)}.get(kind, ()))
     return task_key(snapshot, f"scores by {kind} {mark} split {_SPLIT.get()}")
 
 
@@ -115,17 +114,16 @@ def choose_kind(covered: list[Coverage] | None, options: Any = st) -> str | None
             "tags. The measures below do not need such data.", icon=":material/info:",
         )  # fmt: skip
         return None
-    if _KIND.get() not in available:
-        _KIND.set(next(iter(available)))
     kind = options.selectbox(
-        "Ground truth", list(available), **_KIND.widget(), help="A model's rankings are compared with these data.",
+        "Ground truth", list(available), **kept("evaluate_kind"),
+        help="A model's rankings are compared with these data.",
         format_func=lambda name: f"{KINDS[name].words} ({available[name].share:.0%} of all songs)",
     )  # fmt: skip
     options.caption(plain(f"{available[kind].detail}. Evaluated on the {available[kind].n_songs:,} songs it covers."))
     return str(kind)
 
 
-def _choose_split(snapshot: Snapshot, options: DeltaGenerator) -> None:
+def _choose_split(snapshot: Snapshot, options: Container) -> None:
     names = snapshot.library.splits.names()
     if _SPLIT.get() not in names:
         _SPLIT.set("")
@@ -141,7 +139,7 @@ def _choose_split(snapshot: Snapshot, options: DeltaGenerator) -> None:
         st.warning(fault, icon=":material/report:")
 
 
-def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, more: DeltaGenerator) -> None:
+def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, more: Container) -> None:
     """Show a verdict on the chosen model, and the scores of the models that were evaluated."""
     own = snapshot.record
     if own is None:
@@ -227,9 +225,7 @@ def _explain_table(snapshot: Snapshot, kind: str) -> None:
     )
 
 
-def _show_lists(
-    snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.Scores | None, more: DeltaGenerator
-) -> None:
+def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.Scores | None, more: Container) -> None:
     default = "on" if snapshot.library.settings["hub_reduction"] else "off"
     hub_reduction = more.segmented_control(
         "Hub reduction", ("off", "on"), default=default, key="evaluate_hub_reduction",
@@ -249,7 +245,7 @@ def _show_lists(
     _show_hubs(snapshot, lists, both.n_compared)
 
 
-def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Scores | None, more: DeltaGenerator) -> None:
+def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Scores | None, more: Container) -> None:
     st.header("By genre", anchor=False)
     options = list(_MEASURES) if scores and scores.by_genre else list(_MEASURES)[:1]
     measure = more.selectbox("Measure by genre", options, key="evaluate_by")
@@ -279,7 +275,7 @@ def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Score
     st.caption(_MEASURES[measure])
 
 
-def _show_confusions(confusion: quality.Confusion, more: DeltaGenerator) -> None:
+def _show_confusions(confusion: quality.Confusion, more: Container) -> None:
     st.header("Genre confusion", anchor=False)
     largest = confusion.largest(_MAX_GENRES)
     rows, columns = (

@@ -205,8 +205,7 @@ export class Listening {
       this.player.playSongs([seed.song], 0, { library, name: this.name, titles: title ? [{ title }] : [] });
     }
     this.writeAddress(isNew);
-    this.ask();
-    this.takeThumbs();
+    this.ask().then(() => this.takeThumbs());
   }
 
   /** Start the queue from the song that is playing, without interrupting it. @param {number} id */

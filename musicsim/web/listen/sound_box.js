@@ -3,7 +3,7 @@
 import { button, clock, element } from "../elements.js";
 import { Recorder } from "./sounds.js";
 
-const TYPES = "audio/*,video/*,.flac,.opus,.ape,.wv,.mpc,.tta,.aiff,.dsf";
+const TYPES = "audio/*,video/*,.flac,.opus,.ape,.wv,.mpc,.tta,.aiff,.dsf,.mod,.xm,.it,.s3m,.mid";
 
 /** @param {HTMLElement} panel @param {(file: Blob, name: string) => void} send @param {(error: unknown) => void} fail */
 export function fillSounds(panel, send, fail) {

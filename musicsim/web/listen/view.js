@@ -237,11 +237,9 @@ export class ListenView {
     const cover = current && !isSound ? `url("${resolve(`songs/${current}/cover?library=${encodeURIComponent(listening.context.library)}`)}")` : "";
     if (this.art.style.backgroundImage !== cover) this.art.style.backgroundImage = cover;
     if (this.isMenuEarly && answer && this.menu.matches(":popover-open")) this.fillMenu(this.menu);
-    const reason = item && item !== answer?.start ? item.reason : "";
     const line = facts.filter(Boolean).join(" · ");
     this.words.replaceChildren(
       element("h2", { title }, title), element("p", { className: "small", title: line }, line),
-      ...(reason ? [element("p", { className: "small reason" }, reason)] : []),
     );
     const isPlaying = listening.isFollowed && player.state === "playing";
     this.play.hidden = isPlaying || (listening.isFollowed && Boolean(player.track));
@@ -388,7 +386,7 @@ export class ListenView {
       const one = this.drawn.get(id) ?? this.makeMap(id);
       const isOwn = id === context.modelId;
       one.name.textContent = beside ? map.models.find((/** @type {any} */ model) => model.id === id)?.name ?? "" : "";
-      this.fillCorner(one.corner, colors, color, models, beside, isOwn);
+      this.fillCorner(one, colors, color, models, beside, isOwn);
       one.map.receive({
         map: { model: id, library: context.library, revision: context.revision }, color_by: color,
         chosen: listening.hasSeed ? listening.current : null, found: marked.length ? marked.slice(0, 2000) : near,
@@ -404,37 +402,39 @@ export class ListenView {
     const { listening } = this;
     const root = element("div", { className: "map" });
     const corner = element("div", { className: "corner" });
+    const choices = element("label", {});
     const name = element("b", {});
     this.maps.append(root);
     const pick = (/** @type {number} */ song) => listening.begin({ song }, { plays: true });
     const map = new SongMap(root, {
-      corner: [name, corner], onPick: pick,
+      corner: [name, corner], choices: [choices], onPick: pick,
       onHear: (song) => listening.player.preview(song, listening.context.library),
       onOutline: (ids) => (ids.length === 1 ? pick(ids[0]) : ids.length && listening.mark(ids)),
       onFold: (isFolded) => { this.root.toggleAttribute("data-folded", isFolded); this.fitMaps(); },
     });
-    const one = { root, map, corner, name, filled: "" };
+    const one = { root, map, corner, choices, name };
     this.drawn.set(id, one);
     return one;
   }
 
-  fillCorner(corner, colors, color, models, beside, isOwn) {
+  fillCorner({ corner, choices }, colors, color, models, beside, isOwn) {
     const key = JSON.stringify([colors, color, models, beside]);
     if (corner.dataset.filled === key) return;
     corner.dataset.filled = key;
     corner.replaceChildren();
-    if (!isOwn) return;
+    choices.hidden = !isOwn || !models.length;
+    const compare = (/** @type {string} */ id) => { this.beside = id; this.renderMaps(); };
+    if (!isOwn) {
+      corner.append(iconButton(ICONS.unfit, "Close this map", () => compare(""), { className: "icon" }));
+      return;
+    }
     corner.append(select(colors.map((/** @type {string} */ name) => [name, `color: ${name}`]), color, (by) => {
       this.color = by;
       stored("localStorage", COLORS, by);
       this.renderMaps();
     }, { ariaLabel: "Color by" }));
-    if (models.length) {
-      corner.append(select([["", "one map"], ...models.map(({ id, name }) => [id, `next to: ${name}`])], beside, (id) => {
-        this.beside = id;
-        this.renderMaps();
-      }, { ariaLabel: "Compare with model" }));
-    }
+    const names = [["", "no other"], ...models.map(({ id, name }) => [id, name])];
+    choices.replaceChildren("Compare with model", select(names, beside, compare));
   }
 
   factsOf(map, hasStar, areTwo) {

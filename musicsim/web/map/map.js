@@ -58,6 +58,7 @@ function tool(name, label, act) {
  * @property {(ids: number[]) => void} [onOutline] songs were outlined
  * @property {(isFolded: boolean) => void} [onFold] the list next to the map is to be hidden
  * @property {HTMLElement[]} [corner] controls above the map
+ * @property {HTMLElement[]} [choices] controls below the other tools
  */
 
 export class SongMap {
@@ -162,8 +163,10 @@ export class SongMap {
       ...(canFold ? [toggle("Hide the list", false, (isOn) => { canFold(isOn); this.fit(); })] : []),
       ...(document.fullscreenEnabled ? [act("Full screen", () => this.expand())] : []),
       element("div", "save", "Save picture", save("png"), save("svg")),
+      ...(this.handlers.choices ?? []),
     );
-    this.menu.addEventListener("click", () => this.showMenu(false));
+    this.menu.addEventListener("click", ({ target }) => target.closest("button") && this.showMenu(false));
+    this.menu.addEventListener("change", () => { this.showMenu(false); this.opener.focus(); });
     this.opener = tool("more", "More tools", () => this.showMenu(this.menu.hidden));
     this.whole = tool("home", "Whole map", () => this.goHome());
     this.tools.replaceChildren(
@@ -199,12 +202,12 @@ export class SongMap {
     this.data = data;
     this.stage.ariaLabel ??= data.alt;
     if (!before) this.addTools(this.data);
-    this.fit();
+    if (!before || before.height !== data.height) this.fit(); // it makes the browser lay out the page
     const { map, color_by: by } = this.data;
     const isOther = JSON.stringify(before?.map) !== JSON.stringify(map);
     if (JSON.stringify(before?.query ?? null) !== JSON.stringify(this.data.query)) this.goHome();
     if (!before || isOther || before.color_by !== by) this.load(before && before.map.model !== map.model);
-    else if (this.places) this.follow(before.chosen);
+    else if (this.places) this.follow(before);
   }
 
   /** Fetch data and draw it; changes are processed one after the other. */
@@ -285,9 +288,11 @@ export class SongMap {
     return row < 0 ? null : [this.places.x[row] / FULL, this.places.y[row] / FULL];
   }
 
-  /** Mark the chosen song; if the one before was in view and this one is not, move there. */
+  /** Mark the songs if they are others than before; if the chosen one was in view and the new one is not, move there. */
   follow(before) {
-    const [from, to] = [before, this.data.chosen].map((id) => (id ? this.rowOf(id) : -1));
+    const songs = ({ chosen, found, path }) => JSON.stringify([chosen, found, path]);
+    if (songs(before) === songs(this.data)) return;
+    const [from, to] = [before, this.data].map(({ chosen }) => (chosen ? this.rowOf(chosen) : -1));
     this.mark();
     if (from >= 0 && to >= 0 && from !== to && this.isInView(from) && !this.isInView(to)) this.fly(this.placeOf(this.data.chosen));
   }
@@ -413,7 +418,8 @@ export class SongMap {
     const rows = new Map();
     const { chosen, found, path } = this.data;
     const wanted = new Set([...found, ...path, chosen]);
-    for (const [row, id] of this.places.ids.entries()) if (wanted.has(id)) rows.set(id, row);
+    const { ids } = this.places;
+    for (let row = 0; row < ids.length; row++) if (wanted.has(ids[row])) rows.set(ids[row], row); // among a million
     const here = (ids) => ids.map((id) => rows.get(id)).filter((row) => row !== undefined);
     this.marks = { chosen: here([chosen]), found: here(found), path: here(path) };
     this.paintMarks();

@@ -15,7 +15,8 @@ const PRELOAD_BEFORE_END_S = 25;
 const ASK_BEFORE_END_S = 60; // more songs are requested this early, because a large library takes long
 const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
 const GAPLESS_S = 0.05; // the time that a loaded song needs to start
-const LOST_MS = 1500; // shorter interruptions of the connection are not shown
+const PULSE_MS = 10_000; // until the next check that the app can be reached, without a click
+const PROBE_AFTER_CLICK_MS = 500; // what the click asks for comes first
 const PROBE_MS = 6000; // a busy app answers within this time
 const PROBE_PAUSE_MS = 3000;
 const FADE_STEP_MS = 40;
@@ -37,13 +38,12 @@ const REASONS = {
 
 // Style of the page around the player: full width, no gaps, no fading during a run.
 const PAGE_CSS = `
-[data-testid="stBottomBlockContainer"]:has(.st-key-musicsim-player) {
+[data-testid="stBottomBlockContainer"] {
   max-width: none; padding: 0 clamp(8px, 2vw, 24px);
   border-top: 1px solid color-mix(in srgb, currentColor 16%, transparent);
+  .st-key-musicsim-player { opacity: 1 !important; }
+  @media print { display: none; }
 }
-[data-testid="stBottomBlockContainer"]:has(.st-key-musicsim-player) [data-testid="stVerticalBlock"] { gap: 0; }
-[data-testid="stBottomBlockContainer"] .st-key-musicsim-player { opacity: 1 !important; }
-@media print { .st-key-musicsim-player { display: none; } }
 `;
 
 /** @typedef {queues.Track} Track */
@@ -167,17 +167,13 @@ export class Engine {
 
   /** Notice when the app cannot be reached, because clicks then have no effect. */
   watchApp() {
-    const app = document.querySelector("[data-testid=stApp]");
-    const name = "data-test-connection-state";
-    const look = () => {
-      clearTimeout(this.losing);
-      const isLost = !navigator.onLine || (app?.getAttribute(name) ?? "CONNECTED") !== "CONNECTED";
-      this.losing = setTimeout(() => this.setLost(isLost), isLost ? LOST_MS : 0);
-    };
-    if (app) new MutationObserver(look).observe(app, { attributeFilter: [name] });
-    for (const event of ["online", "offline"]) window.addEventListener(event, look);
-    // a connection that breaks silently looks open for minutes, so each click checks it
-    document.addEventListener("click", () => this.probe(), true);
+    for (const event of ["online", "offline"]) window.addEventListener(event, () => this.probe());
+    // a connection that breaks silently looks open for minutes
+    document.addEventListener("click", () => {
+      clearTimeout(this.clickProbe);
+      this.clickProbe = setTimeout(() => this.probe(), PROBE_AFTER_CLICK_MS);
+    }, true);
+    setInterval(() => document.visibilityState === "visible" && this.probe(), PULSE_MS);
   }
 
   /** Check that the app answers; if not, tell the user and check again until it does. */
@@ -269,7 +265,11 @@ export class Engine {
   async playSongs(ids, start, { library, name = "", titles = /** @type {any[]} */ ([]) }) {
     this.play(ids.map((id, i) => trackOf(library, id, titles[i])), start, { library, name });
     const uids = this.tracks.map((track) => track.uid);
-    const described = new Map((await fetchTracks(library, ids)).map((track) => [track.song_id, track]));
+    const tracks = await fetchTracks(library, ids).catch((error) => {
+      console.debug("player: songs without a description", error);
+      return /** @type {Track[]} */ ([]);
+    });
+    const described = new Map(tracks.map((track) => [track.song_id, track]));
     this.tracks = this.tracks.map((track) => (uids.includes(track.uid) ? { ...track, ...described.get(track.song_id), uid: track.uid } : track));
     this.announce();
     this.queueChanged();
@@ -322,10 +322,14 @@ export class Engine {
   async fetchThumbs() {
     if (!this.isOwner || !this.library) return;
     const { library } = this;
-    const { player } = await ask("api/thumbs", { library });
-    if (library !== this.library) return;
-    this.thumbs = new Map(Object.entries(player ?? {}).map(([id, value]) => [Number(id), value]));
-    this.changed();
+    try {
+      const { player } = await ask("api/thumbs", { library });
+      if (library !== this.library) return;
+      this.thumbs = new Map(Object.entries(player ?? {}).map(([id, value]) => [Number(id), value]));
+      this.changed();
+    } catch (error) {
+      console.debug("player: no thumbs", error);
+    }
   }
 
   /** Press or release a thumb on the current song. A visitor's thumbs stay in the tab. */

@@ -252,7 +252,7 @@ export function drawList(parent, data, act) {
   applyStyle(parent, STYLE);
   const send = (kind, index, to = -1) => act(kind, index, to);
   /** @type {HTMLElement | null} */
-  const old = parent.querySelector("[data-testid=song-list]");
+  const old = parent.querySelector(".list");
   const list = element("ol", data.editable ? "list editable" : "list");
   list.classList.toggle("crowded", data.editable || data.queue);
   list.classList.toggle("of-queue", data.queue);

@@ -353,7 +353,7 @@ CHANGES = {
     "a cluster": _database("""UPDATE meta SET value = '{"cluster": "tcp://a:1"}' WHERE key = 'settings'"""),
     "limits of a machine": _database("""UPDATE meta SET value = '{"n_workers": 99}' WHERE key = 'settings'"""),
     "settings that are none": _database("""UPDATE meta SET value = '{"hub_reduction": 7}' WHERE key = 'settings'"""),
-    "colours that are none": _database("""UPDATE meta SET value = '{"genre": {"Pop": "x"}}' WHERE key = 'colours'"""),
+    "colors that are none": _database("""UPDATE meta SET value = '{"genre": {"Pop": "x"}}' WHERE key = 'colours'"""),
     "the name of another library on an index server": _database("INSERT INTO meta VALUES ('machine.index_name', 'a')"),
     "a text for a number": _database("UPDATE songs SET duration_s = 'x' WHERE id = 1"),
     "an infinite number": _database("UPDATE songs SET duration_s = 9e999 WHERE id = 1"),

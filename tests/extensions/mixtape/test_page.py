@@ -22,7 +22,7 @@ def test_mix_is_created_in_background(full):
     app = open_page()
     app.number_input(key="playlist_length").set_value(2).run()
     press(app, "playlist_draw")
-    for name, value in (("seconds", 5), ("fade", 1), ("format", ".wav")):
+    for name, value in (("seconds", 5), ("crossfade_s", 1), ("format", ".wav")):
         select(app, f"playlist_mix_{name}", value)
     press(app, "playlist_mix_it")
     run_until(app, lambda: "Play the mix" in play_buttons(app))
@@ -49,7 +49,7 @@ def test_mix_in_different_order_changes_playlist_on_request_only(full):
         for song_id, tempo in ((first, 100.0), (second, 140.0), (third, 101.0)):
             row = schema.songs.c.id == song_id
             connection.execute(schema.songs.update().where(row).values(tempo=tempo, key="C", mode="major"))
-    for name, value in (("seconds", 5), ("fade", 1), ("format", ".wav"), ("reorder", True)):
+    for name, value in (("seconds", 5), ("crossfade_s", 1), ("format", ".wav"), ("reorder", True)):
         select(app, f"playlist_mix_{name}", value)
     press(app, "playlist_mix_it")
     run_until(app, lambda: any(b.key == "playlist_mix_order" for b in app.button))

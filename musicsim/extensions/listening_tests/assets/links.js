@@ -44,6 +44,6 @@ export default function ({ data, parentElement }) {
   list.dataset.testid = "listening-links";
   const all = data.links.map(({ name, url }) => `${name}: ${url}`).join("\n");
   if (rows.length > 1) list.append(element("li", {}, copier("Copy all links", "Copy all links", all)));
-  parentElement.querySelector("[data-testid=listening-links]")?.remove();
+  parentElement.querySelector(".links")?.remove();
   parentElement.append(list);
 }
