@@ -39,6 +39,7 @@ from benchmarks.support.report import (
     version,
 )
 from benchmarks.support.rival import RivalError, RivalProcess
+from musicsim._arrays import Float32Array
 from musicsim.audio import analyze_sound, decode, delta_mfcc, derivatives
 from musicsim.demo import SAMPLE_RATE, plan_collection, render
 
@@ -96,16 +97,16 @@ def exact_by_us(path: Path) -> np.ndarray:
 
 
 class Bliss:
-    """The rival's analysis of a file."""
+    """Rival that computes numbers of a file."""
 
     def __init__(self) -> None:
         import bliss_audio
 
         self._song = bliss_audio.Song
 
-    def analyse(self, path: Path) -> None:
-        """Analyze a file and drop the result, which cannot be sent to another process."""
-        self._song(str(path))
+    def analyze(self, path: str | Path) -> Float32Array:
+        """Return about twenty numbers from -1 to 1."""
+        return np.array(self._song(str(path)).analysis, dtype=np.float32)
 
 
 def _refusal_of_librosa(path: Path) -> str:

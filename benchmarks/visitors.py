@@ -16,7 +16,7 @@ The server's memory includes its workers. The measurement begins after one visit
 because a tab fetches covers and sound, which the client does not. It ends after one more visitor: only then Streamlit
 forgets the others.
 
-Every client has a separate address, sent in ``X-Forwarded-For`` as by a proxy.
+Every client has a separate address, sent in ``X-Forwarded-For`` as by a proxy. Tabs of Chromium have the machine's own.
 
 Every wait ends after two minutes: that visitor has failed, and the others continue. ``--library FOLDER`` selects a
 library that is copied, without its sound; the default is the demo collection.
@@ -130,7 +130,6 @@ class Visit:
 
     recording: Recording
     kind: str
-    address: str = "192.0.2.1"  # sent in X-Forwarded-For; tabs of Chromium have the machine's own
     steps: list[tuple[str, float]] = field(default_factory=list)  # name and seconds
     seen: list[Seen] = field(default_factory=list)
     names: set[str] = field(default_factory=set)  # of the files shown
@@ -294,7 +293,7 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
     if visit.names != {visit.recording.name}:
         raise RuntimeError(f"{visit.recording.name} is not shown, but {visit.names or 'no file'}")
     searched: int | None = None
-    said: dict[int | None, tuple[tuple[int, int], ...]] = {}
+    said: tuple[tuple[int, int], ...] = ()  # thumbs of this queue; a new one begins without
     ids = await screen.answers()
     visit.seen.append(Seen(searched, (), ids))
     for what in CLICKS:
@@ -304,26 +303,26 @@ async def _go_through(screen: _Screen, visit: Visit, pace: Pace, rng: np.random.
             if what != "listen":
                 continue
         else:
-            judged = dict(said.get(searched, ()))
+            judged = dict(said)
             index = int(rng.choice([i for i, song_id in enumerate(ids) if song_id not in judged]))
             await step("thumb" if what in _THUMBS else what, screen.click(what, index, ids[index]))
             if what in _THUMBS:
-                said[searched] = (*said.get(searched, ()), (ids[index], _THUMBS[what]))
+                said = (*said, (ids[index], _THUMBS[what]))
             elif what == "similar":
-                searched = ids[index]
+                searched, said = ids[index], ()
         ids = await screen.answers()
-        visit.seen.append(Seen(searched, said.get(searched, ()), ids))
+        visit.seen.append(Seen(searched, said, ids))
 
 
-async def _visit(visit: Visit, address: str, browser: Browser | None, pace: Pace, seed: Sequence[int]) -> None:
-    """Run a visit from arrival to departure; record an error as its failure."""
-    rng = np.random.default_rng(seed)
+async def _visit(visit: Visit, address: str, browser: Browser | None, pace: Pace, seed: int, number: int) -> None:
+    """Run the visit of this number from arrival to departure; record an error as its failure."""
+    rng = np.random.default_rng((seed, number))
     await asyncio.sleep(rng.uniform(0.0, pace.arrive_s))
     try:
         if browser is None:
-            async with session(address, X_Forwarded_For=visit.address) as of:
-                listen = ListenClient(address, X_Forwarded_For=visit.address)
-                await _go_through(_Client(of, listen), visit, pace, rng)
+            headers = {"X_Forwarded_For": f"192.0.2.{1 + number}"}
+            async with session(address, **headers) as of:
+                await _go_through(_Client(of, ListenClient(address, **headers)), visit, pace, rng)
             return
         context = await browser.new_context(viewport={"width": 1280, "height": 900})
         context.set_default_timeout(1000 * _PATIENCE_S)
@@ -372,7 +371,7 @@ async def _round(
             browser = await playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         await asyncio.gather(
             *(
-                _visit(visit, address, browser if visit.kind == "Chromium" else None, pace, (seed, number))
+                _visit(visit, address, browser if visit.kind == "Chromium" else None, pace, seed, number)
                 for number, visit in enumerate(visits)
             )
         )
@@ -452,10 +451,8 @@ async def _measured(
     (start,) = mb.values()
     watching = asyncio.create_task(memory.watch())
     visits = {
-        LECTURE: [
-            Visit(r, "WebSocket" if i < N_CLIENTS else "Chromium", f"192.0.2.{2 + i}") for i, r in enumerate(others)
-        ],
-        AT_ONCE: [Visit(r, "WebSocket", f"192.0.2.{2 + i}") for i, r in enumerate(others[:N_CLIENTS])],
+        LECTURE: [Visit(r, "WebSocket" if i < N_CLIENTS else "Chromium") for i, r in enumerate(others)],
+        AT_ONCE: [Visit(r, "WebSocket") for r in others[:N_CLIENTS]],
     }
     rows: list[Row] = []
     for pace, of in visits.items():

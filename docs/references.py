@@ -300,7 +300,8 @@ _FIELDS = {
         "songs": "Same as `n_songs_fitted`.",
         "dimensions": "Same as `n_dimensions`.",
         "leads": "For each measure: the scores `before` and `after` training, the `mean` difference, and its 95% "
-        "interval from `low` to `high`. Null if the model was not learned.",
+        "interval from `low` to `high`. `shuffled` is the mean difference after training on shuffled evidence, and "
+        "`above_low` to `above_high` the interval of the difference above it. Null if the model was not learned.",
         "settings": "Settings of the model; absent in a public demonstration.",
     },
     "Jobs": {

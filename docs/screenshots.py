@@ -298,6 +298,7 @@ def take_trained(page: Page, songs: Sequence[Song]) -> None:
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
     page.wait_for_selector(actions.IDLE)
     _start(page, _good_song(songs))
+    actions.show_all_tools(page.get_by_test_id("map"))
     page.get_by_role("combobox", name="Compare with model").select_option(index=1)
     page.get_by_text("Rings mark the nearest").wait_for()
     _shoot(page, "two-maps")

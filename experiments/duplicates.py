@@ -30,7 +30,7 @@ from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
-from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc
+from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc, spectral_shape
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
 from musicsim.explorer.models.schema import SOUND
@@ -99,7 +99,8 @@ def _copies(y: Float32Array, sr: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _song(y: Float32Array) -> Song:
-    return Song(len(y) / SAMPLE_RATE, SongFrames(mfcc(y).astype(np.float16), fluctuation(y)), harmony(y))
+    frames = SongFrames(mfcc(y).astype(np.float16), fluctuation(y), spectral_shape(y))
+    return Song(len(y) / SAMPLE_RATE, frames, harmony(y))
 
 
 def _songs(copies: Iterator[tuple[str, bytes]]) -> Songs:

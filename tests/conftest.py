@@ -39,6 +39,7 @@ hypothesis.settings.load_profile("patient")
 # workers and jobs of the tests inherit these: two cores are all there is, and workers must not starve next to tests
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MUSICSIM_NICE", "0")
+os.environ.setdefault("MUSICSIM_EAR", "0")  # even if MusiCNN is installed
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, whose children would ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,6 +1,7 @@
 """Concurrent parsing, which Python 3.11 does not support."""
 
 import ast
+import gc
 import os
 import sys
 import threading
@@ -35,3 +36,28 @@ def test_threads_parse_one_at_a_time(begin, monkeypatch, tmp_path):
     assert ast.parse is in_turn  # already patched
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ast.literal_eval, "abcdefgh")) == list("abcdefgh")
+
+
+class ParsesAtItsEnd:
+    """Garbage whose finalizer parses deep in the stack."""
+
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        self.parse_below(30)
+
+    def parse_below(self, depth):
+        return self.parse_below(depth - 1) if depth else ast.parse("1 + 1")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="in this Python, finalizers may parse while another call does")
+def test_finalizers_do_not_parse_during_parsing(monkeypatch):
+    monkeypatch.setattr(ast, "parse", getattr(ast.parse, "__wrapped__", ast.parse))
+    parse_in_turn()
+    source = "\n".join(f"x{i} = [a + {i} for a in range({i})]" for i in range(300))
+    for _ in range(20):
+        for _ in range(50):
+            ParsesAtItsEnd()
+        ast.parse(source)
+        assert gc.isenabled()

@@ -17,7 +17,7 @@ from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.metric import GMML, MLR, WCCN, MultipleKernelMLR
 from musicsim.relevance import Relevance
 
-__all__ = ["Gains", "gain_row", "gains_of", "halves", "learned_rows", "nested_rows"]
+__all__ = ["Gains", "gain_row", "gains_of", "halves", "learned_gains", "learned_rows", "nested_rows", "whiten"]
 
 Learn = Callable[[Float64Array, Any], Float64Array]
 """From vectors and their labels to L, (r, d)."""
@@ -27,6 +27,7 @@ N_SPLITS, N_SPLITS_FULL = 8, 20
 _CHOSEN_BY = ("P@1", "P@5", "within")
 _SHRINKAGES = (0.3, 0.5, 0.8, 0.9)
 _CS = {False: (10.0,), True: (10.0, 100.0)}  # short protocol, full protocol
+_PLAIN_CS = (10.0, 100.0, 1e3, 1e4)  # those of the app
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +100,19 @@ def learned_rows(
         before = scores(with_proximity(euclidean(plain)), pieces)
         for words, fit in learners:
             for kind, labels in (("composers", pieces.composers), ("folders", folders)):
-                gains = []
-                for is_out in splits:
-                    # skip folders with a composer of the other half
-                    known = ~is_out & (labels != "") & ~np.isin(labels, labels[is_out])
-                    Y = X @ fit(X[known], labels[known]).T
-                    gains.append(gains_of(scores(with_proximity(euclidean(Y)), pieces), before, is_out))
+                gains = [learned_gains(X, before, labels, is_out, fit, pieces) for is_out in splits]
                 rows.append(gain_row("learning", f"{name}, {words}, {kind}", gains, pieces, settings.seed))
             progress(f"{name}, {words}")
     return rows
+
+
+def learned_gains(
+    X: Float64Array, before: Scores, labels: np.ndarray, is_out: BoolArray, fit: Learn, pieces: Pieces
+) -> Gains:
+    """Return the gains for held-out pieces from learning with the labels that none of them has."""
+    known = ~is_out & (labels != "") & ~np.isin(labels, labels[is_out])
+    Y = X @ fit(X[known], labels[known]).T
+    return gains_of(scores(with_proximity(euclidean(Y)), pieces), before, is_out)
 
 
 def _tasks(
@@ -125,15 +130,19 @@ def _tasks(
 
 def _learners(*, full: bool) -> Iterator[tuple[str, Learn]]:
     for g in _SHRINKAGES:
-        yield f"WCCN, g = {g:g}", partial(_whitened, shrinkage=g)
+        yield f"WCCN, g = {g:g}", partial(whiten, shrinkage=g)
     yield "GMML, t = .3, reg = 1", _mean
     for C in _CS[full]:
         yield f"MLR, C = {C:g}", partial(_ranked, C=C)
         yield f"MLR, C = {C:g}, half of it", partial(_ranked, C=C, is_blended=True)
         yield f"MLR on WCCN, C = {C:g}, half of it", partial(_ranked, C=C, is_blended=True, is_whitened=True)
 
+    for C in _PLAIN_CS:
+        yield f"MLR near the plain metric, C = {C:g}", partial(_ranked_near_plain, C=C)
 
-def _whitened(X: Float64Array, y: Any, shrinkage: float) -> Float64Array:
+
+def whiten(X: Float64Array, y: Any, shrinkage: float) -> Float64Array:
+    """Return L of the whitening within classes (WCCN)."""
     return WCCN(shrinkage).fit(X, y.tolist()).components_
 
 
@@ -142,13 +151,17 @@ def _mean(X: Float64Array, y: Any) -> Float64Array:
 
 
 def _ranked(X: Float64Array, y: Any, C: float, *, is_blended: bool = False, is_whitened: bool = False) -> Float64Array:
-    first = _whitened(X, y, 0.8) if is_whitened else np.eye(X.shape[1])
+    first = whiten(X, y, 0.8) if is_whitened else np.eye(X.shape[1])
     Y = X @ first.T
     L = _fitted(MLR(C=C, tol=1e-2, max_cuts=60, random_state=0), Y, y)
     if is_blended:
         scale = np.sqrt(np.var(Y, axis=0).sum() / max(np.var(Y @ L.T, axis=0).sum(), 1e-300))
         L = np.concatenate([np.eye(X.shape[1]), scale * L])
     return L @ first
+
+
+def _ranked_near_plain(X: Float64Array, y: Any, C: float) -> Float64Array:
+    return _fitted(MLR(C=C, regularizer="plain", tol=1e-2, max_cuts=60, random_state=0), X, y)
 
 
 def _of_kernels(X: Float64Array, y: Any, C: float, blocks: list[slice]) -> Float64Array:

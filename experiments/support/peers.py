@@ -1,4 +1,4 @@
-"""Rankings of pieces by Sound, by Sound and MusiCNN, and by other programs: for experiments.real_music."""
+"""Rankings of pieces by Sound, with and without MusiCNN, and by other programs: for experiments.real_music."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +18,14 @@ from experiments.support.ear_vectors import (
 from experiments.support.music_sets import MusicSet
 from experiments.support.pieces import Scores, euclidean, scores, with_proximity
 from experiments.support.sound_rivals import bliss_distances, musly_distances
-from experiments.support.timbre import sound_vectors
+from experiments.support.timbre import ablations, sound_vectors
 from musicsim._arrays import Float64Array
 
-__all__ = ["BOTH", "SOUND", "peer_scores"]
+__all__ = ["BOTH", "EARLIER", "SOUND", "peer_scores"]
 
 SOUND, BOTH = "Sound", "Sound and MusiCNN"
+EARLIER = ("Sound without spectral shape", "Sound of feature version 3")
+"""Those of the ablations that show what spectral shape and unit lengths add."""
 
 
 def peer_scores(music: MusicSet, cache: Path, progress: Progress) -> tuple[dict[str, Scores], list[str]]:
@@ -35,6 +37,7 @@ def peer_scores(music: MusicSet, cache: Path, progress: Progress) -> tuple[dict[
     library, pieces = music.library, music.pieces
     sound = sound_vectors(library, pieces)
     found, missing = {SOUND: _adjusted(sound, music)}, []
+    found |= {name: _adjusted(X, music) for name, X in ablations(library, pieces) if name in EARLIER}
     try:
         for name, of in _ear_scores(sound, music, cache, progress):
             found[name] = of

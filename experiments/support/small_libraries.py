@@ -16,7 +16,8 @@ from experiments.support.pieces import Pieces, euclidean, scores, with_proximity
 from experiments.support.timbre import constants_of, model_vectors
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.verdict import MEASURES, Lead, compare, find_losses
+from musicsim.explorer.learning.search_ranking import score_search
+from musicsim.explorer.learning.verdict import MEASURES, Lead, find_losses, leads_of
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.refresh import refresh
@@ -24,7 +25,7 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.library import Library
 from musicsim.relevance import Relevance
 
-__all__ = ["KNOWN", "SIZES", "automatic_gains", "small_claims", "small_rows"]
+__all__ = ["KNOWN", "SIZES", "app_gains", "small_claims", "small_rows"]
 
 SIZES = (30, 50, 80, 110, 150)
 FOLDERS, ARTISTS, NOTHING = "folders only", "artists only", "nothing"
@@ -76,12 +77,15 @@ def small_claims(rows: Rows) -> list[Claim]:
     ]
 
 
-def automatic_gains(library: Library, pieces: Pieces, is_out: BoolArray, known: str) -> tuple[Gains, str]:
-    """Return the gain of automatic learning over the sound alone on hidden composers, and the model it kept."""
+def app_gains(library: Library, pieces: Pieces, is_out: BoolArray, known: str, **options: Any) -> tuple[Gains, str]:
+    """Return the gain of the app's learning over the sound alone on hidden composers, and the model it kept.
+
+    The options are those of LearningSettings.
+    """
     hidden = set(pieces.composers[is_out].tolist())
     everything = list(range(len(pieces)))
     with constants_of(library, ()), make_small_library(library, pieces, everything, known, hidden) as (small, some):
-        alone, _, kept, said = _learned(small, some, known)
+        alone, _, kept, said = _learned(small, some, known, **options)
     before, after = (scores(with_proximity(euclidean(X)), some) for X in (alone, kept))
     return gains_of(after, before, is_out), said
 
@@ -141,16 +145,19 @@ def make_small_library(
         shutil.rmtree(folder)
 
 
-def _learned(small: Library, pieces: Pieces, known: str) -> tuple[Float64Array, Float64Array, Float64Array, str]:
-    """Return vectors by the sound alone, by codewords, and by the model that automatic learning keeps; and its name."""
+def _learned(
+    small: Library, pieces: Pieces, known: str, **options: Any
+) -> tuple[Float64Array, Float64Array, Float64Array, str]:
+    """Return vectors by the sound alone, by codewords, and by the model that learning keeps; and its name."""
     native, codewords = small.models.native(), small.models.codewords()
     assert native is not None
     assert codewords is not None
     kept, said = native.id, "the sound alone, as nothing says what is similar"
     if known != NOTHING:
         try:
-            kept = learn(small, LearningSettings(_KIND[known]), "learned", _Quiet())
-            said = load_report(small.models.path(kept))["setting"]
+            kept = learn(small, LearningSettings(_KIND[known], **options), "learned", _Quiet())
+            report = load_report(small.models.path(kept))
+            said = report["setting"] if "setting" in report else f"C = {report['C']:g}"
         except ModelError as error:
             said = f"the sound alone: {error}"
     alone, by_codewords, now = (model_vectors(small, pieces, model_id) for model_id in (native.id, codewords.id, kept))
@@ -164,13 +171,14 @@ def evaluate_library(
     alone, by_codewords, now, said = _learned(small, pieces, known)
     relevance = Relevance.from_labels(pieces.composers.tolist())
     queries, database = np.flatnonzero(np.isin(pieces.composers, list(hidden))), np.arange(len(pieces))
+    judgments, reduce_hubs = relevance.restrict(queries, database), small.settings["hub_reduction"]
+    of_codewords, of_sound, after = (
+        score_search(X, queries, database, judgments, reduce_hubs=reduce_hubs) for X in (by_codewords, alone, now)
+    )
+    composers = pieces.composers[queries].tolist()
     leads = {
-        against: compare(
-            before, now, relevance, queries, database, pieces.composers.tolist(),
-            reduce_hubs=small.settings["hub_reduction"],
-        )
-        for against, before in ((BEFORE, by_codewords), (ALONE, alone))
-    }  # fmt: skip
+        against: leads_of(before, after, composers) for against, before in ((BEFORE, of_codewords), (ALONE, of_sound))
+    }
     row: dict[str, Any] = {"kept": said[:80], "queries": len(queries), "composers": len(hidden)}
     for against, found in leads.items():
         for name, lead in found.items():

@@ -328,7 +328,8 @@ def _real_learned(rows: list[Row]) -> Lines:
         "whitening (WCCN), g = .3": "WCCN, g = 0.3", "whitening (WCCN), g = .9": "WCCN, g = 0.9",
         "geometric mean metric (GMML)": "GMML, t = .3, reg = 1", "ranking (MLR, C = 10)": "MLR, C = 10",
         "ranking, in an equal mixture with the initial distance": "MLR, C = 10, half of it",
-        "automatic choice": "automatic",
+        "app: automatic choice": "automatic", "app: first result": "quick", "app: mean": "mean",
+        "app: ranking near the plain metric": "ranking", "app: ranking with the trace": "ranking with the trace",
     }  # fmt: skip
     models = ("Codewords", "Sound")
     yield "change of the share of nearest songs by the same composer", *models
@@ -413,10 +414,14 @@ _PIECES = {
     "bliss": "bliss",
     "timbre alone, no slopes, no curvatures": "timbre without slopes and curvatures",
     "Sound, timbre alone, all": "timbre with moments of all songs",
-    "Sound, timbre alone": "timbre (*Sound* before fluctuation was added)",
+    "Sound, timbre alone": "timbre",
     "Sound, fluctuation alone": "fluctuation",
-    "Sound, no whitening within songs": "timbre and fluctuation, not whitened within songs",
-    "Sound": "timbre and fluctuation (*Sound*)",
+    "Sound, spectral shape alone": "spectral shape",
+    "Sound of feature version 3": "*Sound* before version 4 of the audio features",
+    "Sound without spectral shape": "timbre and fluctuation",
+    "Sound, vectors of any length": "*Sound* without unit lengths",
+    "Sound, no whitening within songs": "*Sound*, not whitened within songs",
+    "Sound": "*Sound*: timbre, fluctuation and spectral shape",
     "Sound, with the program's constants, which know these pieces": "*Sound* with its built-in constants",
 }
 
@@ -492,16 +497,10 @@ def _sound_changes(rows: list[Row]) -> Lines:
     yield "set", "", *measures, "skewness", "lead in P@1 over *Sound*", "lead in P@5 over *Sound*"
     for row in rows:
         is_chosen = row.get("is chosen", True)  # Sound itself is not a change
-        if is_chosen or row["what"] == "unit length: timbre":  # has the lowest skewness
-            what = _pointed(row["what"]) + ("" if is_chosen else " (not chosen)")
+        if is_chosen:
             leads = (_pointed(row.get(f"lead {m}", "")) for m in measures[:2])
-            yield (
-                row["set"].removeprefix("set "),
-                what,
-                *(_share(row[m]) for m in measures),
-                _share(row["skew"]),
-                *leads,
-            )
+            cells = (*(_share(row[m]) for m in measures), _share(row["skew"]))
+            yield row["set"].removeprefix("set "), _pointed(row["what"]), *cells, *leads
 
 
 _DEMO = {
@@ -772,6 +771,27 @@ def _coherence(rows: list[Row]) -> Lines:
     for row in rows:
         parts = ("people's", "the walk's", "walk ahead", "greedy", "shuffled")
         yield row["lists"], row["feature"], f"{row['n']:,}", *(row[part] for part in parts)
+
+
+@_table("station: the walk")
+def _station(rows: list[Row]) -> Lines:
+    yield (
+        "", "songs", "surprise", "median rank without the seed", "around the seed", "difference (95%)",
+        "in the nearest fifth without the seed", "around the seed",
+    )  # fmt: skip
+    for row in rows:
+        if row["part"] == "walk":
+            ranks = (f"{row[way]:.0f}" for way in ("free", "around"))
+            shares = (_share(row[f"near, {way}"]) for way in ("free", "around"))
+            yield row["library"], str(row["songs"]), f"{row['surprise']:g}", *ranks, row["ahead"], *shares
+
+
+@_table("station: lists")
+def _station_lists(rows: list[Row]) -> Lines:
+    yield "share of the walk near the first song", "log P per step", "gain over the walk on all songs (95%)"
+    for row in rows:
+        if row["part"] == "lists":
+            yield f"{row['weight']:g}", _plain(row["log P"], 3), row["gain"]
 
 
 # --- pooling.md -------------------------------------------------------------------------------------------------
@@ -1087,6 +1107,21 @@ def _blind_radio(rows: list[Row]) -> Lines:
         shares = (row[name] for name in ("verdicts", "false", "interval misses", "usual interval"))
         none = {"equal": "none", "varying": "none, varying", "alternating": "none on average, alternating"}
         yield none.get(row["listener"], row["listener"]), *songs, *(f"{share:.1%}" for share in shares)
+
+
+@_table("verdict")
+def _verdict(rows: list[Row]) -> Lines:
+    methods = _values(rows, "method")
+    yield "“Better”, before / now, of all runs", *methods
+    for (evidence, strength), same in group_rows(rows, "evidence", "strength"):
+        counts = {row["method"]: row for row in same}
+        words = f"{evidence}, strength {strength:g}" if strength else evidence
+        yield words, *(_before_and_now(counts[method]) if method in counts else "" for method in methods)
+
+
+def _before_and_now(row: Row) -> str:
+    before = "" if row["before"] is None else f"{row['before']} / "
+    return f"{before}{row['better']} of {row['runs']}"
 
 
 @_table("taste_bands")

@@ -10,7 +10,7 @@ from benchmarks.support.report import Settings, main
 from experiments import ear, real_music
 from experiments.support.ear_vectors import PACKAGE, join, standardize
 from experiments.support.music_sets import MusicSet, find_pieces, music_sets
-from experiments.support.peers import BOTH, SOUND, peer_scores
+from experiments.support.peers import BOTH, EARLIER, SOUND, peer_scores
 from experiments.support.pieces import Pieces, Scores, euclidean, scores
 from experiments.support.score_rows import score_row
 from experiments.support.sound_rivals import Musly
@@ -108,7 +108,7 @@ def test_absent_peers_are_named(tiny_library, labels, tmp_path, monkeypatch):
     monkeypatch.setattr("experiments.support.sound_rivals.version", lambda _: None)
     music = MusicSet("set 1", tiny_library, find_pieces(tiny_library, None, labels))
     found, missing = peer_scores(music, tmp_path, hush)
-    assert list(found) == [SOUND]
+    assert list(found) == [SOUND, *EARLIER]
     reasons = ["pip download --no-deps musicnn", "bliss-audio is not installed", "pymusly is not installed"]
     assert all(reason in said for reason, said in zip(reasons, missing, strict=True))
 
@@ -146,7 +146,8 @@ def test_runs_report_models_peers_and_costs(tiny_library, labels, tmp_path):
     rows, claims = ear.run(settings, hush)
     usual = next(row for row in rows if row["what"] == "Sound and ear, share 0.5, 1 of 6 patches")
     assert [usual[m] for m in ("P@1", "P@5", "within")] == [peers[BOTH][m] for m in ("P@1", "P@5", "within")]
-    costs = [row["cost of the ear / analysis"] for row in rows if row["part"] == "cost"]
-    assert costs[0] == 0
-    assert len(costs) == 4
+    costs = {row["what"]: row["relative to the analysis"] for row in rows if row["part"] == "cost"}
+    assert costs["analysis"] == 1
+    assert costs["analysis and ear, 1 of 6 patches"] > 1 > costs["spectral shape, as part of it"]
+    assert costs["librosa's MFCC"] > 0
     assert len(claims) == 3
