@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.large_library import write_library
 from benchmarks.libraries import read_only
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
-from musicsim.audio import HEARD, KEYS, MODES
+from musicsim.audio import DESCRIPTORS, KEYS, MODES
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.rules.finding import find_songs
 from musicsim.extensions.rules.rule import Rule, RuleRequest
@@ -51,12 +51,16 @@ def enrich(library: Library, random_state: int = 0) -> None:
     with library.write() as connection:
         ids = np.array(connection.scalars(schema.songs.select().with_only_columns(schema.songs.c.id)).all())
         n = len(ids)
+        # a sixth of the values is beyond each end of the scale
         heard = np.column_stack(
-            [rng.normal(120, 25, n), rng.normal(-14, 4, n), rng.gamma(9, 180, n), rng.gamma(4, 5, n)]
+            [
+                rng.normal(np.mean(descriptor.ends), np.ptp(descriptor.ends) / 2, n)
+                for descriptor in DESCRIPTORS.values()
+            ]
         ).round(2)
         names = [[*KEYS][k] for k in rng.integers(len(KEYS), size=n)], [MODES[m] for m in rng.integers(2, size=n)]
         added = now - rng.random(n) * 1000 * _DAY_S
-        sets = ", ".join(f"{column} = ?" for column in (*HEARD, "key", "mode", "added_at"))
+        sets = ", ".join(f"{column} = ?" for column in (*DESCRIPTORS, "key", "mode", "added_at"))
         rows = zip(heard.tolist(), *names, added.tolist(), ids.tolist(), strict=True)
         connection.exec_driver_sql(
             f"UPDATE songs SET {sets} WHERE id = ?", [(*values, *others) for values, *others in rows]

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from musicsim.api.http import http_interface  # noqa: E402
+from musicsim.audio import DESCRIPTORS  # noqa: E402
 from musicsim.cli import program  # noqa: E402
 from musicsim.explorer.rendering import render_model, render_result, render_song  # noqa: E402
 from musicsim.explorer.requests.filters import Filters  # noqa: E402
@@ -174,10 +175,7 @@ _FIELDS = {
         "duration_s": "Length in seconds.",
         "key": "C, C#, D, Eb, E, F, F#, G, Ab, A, Bb or B.",
         "mode": "major or minor.",
-        "tempo": "Beats per minute.",
-        "loudness": "LUFS.",
-        "brightness": "Spectral centroid in Hz.",
-        "energy": "Average rise of the level, in dB per second.",
+        **{name: descriptor.about for name, descriptor in DESCRIPTORS.items()},
     },
     "Results": {
         "rank": "1 for the best result.",

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from musicsim.api.http import http_interface
+from musicsim.audio import DESCRIPTORS
 from musicsim.cli import COMMANDS as PROGRAM
 from musicsim.cli import console, program
 from musicsim.cli.metavars import name_values
@@ -114,7 +115,7 @@ def test_narrow_terminal_lists_fewer_columns(library):
     assert heads(columns=40) == always
     assert heads("--sort", "brightness", columns=60)[:5] == [*always, "bright"]
     assert always < heads(columns=80) < heads(columns=200)
-    assert heads(columns=200)[-1] == "energy"
+    assert heads(columns=200)[-1] == [*DESCRIPTORS.values()][-1].heading
     said = _say("list", library=library, columns=80)
     assert "Song noise 2" in said
     assert "--json shows all values" in said

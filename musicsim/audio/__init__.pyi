@@ -6,7 +6,6 @@ from .decode import decode as decode
 from .decode import list_undecodable_extensions as list_undecodable_extensions
 from .decode import load as load
 from .descriptors import DESCRIPTOR_VERSION as DESCRIPTOR_VERSION
-from .descriptors import Descriptors as Descriptors
 from .descriptors import describe as describe
 from .descriptors import estimate_key as estimate_key
 from .descriptors import estimate_tempo as estimate_tempo
@@ -40,9 +39,11 @@ from .formats import media_type as media_type
 from .harmony import HARMONY_SIZE as HARMONY_SIZE
 from .harmony import N_CLASSES as N_CLASSES
 from .harmony import harmony as harmony
-from .names import HEARD as HEARD
+from .names import DESCRIPTORS as DESCRIPTORS
 from .names import KEYS as KEYS
 from .names import MODES as MODES
+from .names import Descriptor as Descriptor
+from .names import Descriptors as Descriptors
 from .reader import container_tags as container_tags
 from .rendering import note_tags as note_tags
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE

@@ -8,7 +8,6 @@ above -70 dB and at most 10 dB below the mean of all such blocks. If any value c
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy as np
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray
 from musicsim.audio.features import FRAME, HOP, N_MFCC, SAMPLE_RATE, dct_basis, mel_corners
 from musicsim.audio.harmony import HARMONY_SIZE, N_CLASSES
-from musicsim.audio.names import KEYS, MODES
+from musicsim.audio.names import KEYS, MODES, Descriptors
 from musicsim.audio.rhythm import RHYTHM_SIZE, TEMPOS
 
 DESCRIPTOR_VERSION = 1
@@ -42,22 +41,6 @@ _OCTAVE = 12  # bins
 _OCTAVE_WEIGHT = 0.6  # weight of half the tempo and twice the tempo
 _MIN_BEAT = 0.3  # minimum share of the histogram for a tempo and its octaves; below it, the tempo is None
 _TINY = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Descriptors:
-    """Descriptors of a song; unknown descriptors are None."""
-
-    # Beats per minute, 42 to 240 for most songs. It may be half or twice the tempo that people tap.
-    tempo: float | None = None
-    key: str | None = None  # the tonic, one of `KEYS`
-    mode: str | None = None  # one of `MODES`
-    # Gated loudness of the mono mix in LUFS. It is a few dB lower than on a meter, because the levels are smoothed.
-    loudness: float | None = None
-    brightness: float | None = None  # centroid of the mean magnitude spectrum, Hz
-    # Sum of all rises in level within a second, in dB, averaged over the mel bands. It is high for many hard attacks
-    # and low for held tones, and independent of loudness.
-    energy: float | None = None
 
 
 def describe(

@@ -1,6 +1,7 @@
 """The ``musicsim list``, ``edit``, ``artists``, ``duplicates``, ``failed``, ``missing`` and ``forget`` commands."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -8,6 +9,7 @@ from typing import Annotated, NamedTuple
 import typer
 from rich.console import Console
 
+from musicsim.audio import DESCRIPTORS
 from musicsim.cli.console import (
     SOME_FAILED,
     JsonOption,
@@ -27,7 +29,8 @@ from musicsim.library import SKIPPED, Song, absolute
 from musicsim.wording import clock, count
 
 
-def _whole(value: float | None) -> str:
+def _whole_number(name: str, song: Song) -> str:
+    value = getattr(song, name)
     return "" if value is None else f"{value:.0f}"
 
 
@@ -51,11 +54,11 @@ _COLUMNS = {
     "year": _Column("year", 4, lambda s: str(s.year or "")),
     "album": _Column("album", 16, lambda s: s.album or ""),
     "genre": _Column("genre", 12, lambda s: s.genre or ""),
-    "tempo": _Column("tempo", 5, lambda s: _whole(s.tempo)),
     "key": _Column("key", 8, lambda s: s.key_words),
-    "LUFS": _Column("loudness", 4, lambda s: _whole(s.loudness)),
-    "bright": _Column("brightness", 6, lambda s: _whole(s.brightness)),
-    "energy": _Column("energy", 6, lambda s: _whole(s.energy)),
+    **{
+        descriptor.heading: _Column(name, len(descriptor.heading), partial(_whole_number, name))
+        for name, descriptor in DESCRIPTORS.items()
+    },
 }
 _ALWAYS = ("id", "title", "artist", "length")
 _BORDERS = 3  # characters per column

@@ -7,11 +7,11 @@ from math import isfinite
 from typing import Any
 
 from musicsim import library
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.wording import clock
 
-_SONG_FIELDS = ("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "key", "mode", *HEARD)
+_SONG_FIELDS = ("id", "title", "artist", "album", "track", "year", "genre", "duration_s", "key", "mode", *DESCRIPTORS)
 
 
 def render_fields(value: object, /, *names: str, **renamed: str) -> dict[str, Any]:
@@ -71,5 +71,5 @@ def list_columns(snapshot: Snapshot, song_ids: Iterable[int]) -> dict[str, list[
     table: dict[str, list[Any]] = {"title": [title for title, _ in names], "artist": [by for _, by in names]}
     table |= {name: list(getattr(columns, name).texts(rows)) for name in ("genre", "key", "mode")}
     table |= {"year": [year or None for year in columns.year[rows].tolist()]}
-    numbers = {name: getattr(columns, name)[rows].tolist() for name in HEARD}
+    numbers = {name: getattr(columns, name)[rows].tolist() for name in DESCRIPTORS}
     return table | {name: [round(x, 2) if isfinite(x) else None for x in some] for name, some in numbers.items()}

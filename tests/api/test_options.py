@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.search import SearchRequest
@@ -37,7 +38,8 @@ def test_every_option_of_a_search_is_listed_once(client):
         assert said["max"] == (option.max if option.max_asked is None else option.max_asked)
         assert said["is_filter"] == (option.field in options_of(Filters))
     kinds = Counter(option["kind"] for option in listed)
-    assert kinds == {"names": 9, "range": 7, "songs": 4, "number": 2, "choice": 1, "switch": 1, "text": 1}
+    n_ranges = 3 + len(DESCRIPTORS)  # years, lengths, parts of the song, and each descriptor
+    assert kinds == {"names": 9, "range": n_ranges, "songs": 4, "number": 2, "choice": 1, "switch": 1, "text": 1}
 
 
 def test_choices_are_those_of_the_page(client, tiny_library):

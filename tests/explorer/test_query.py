@@ -10,7 +10,7 @@ import soundfile
 from scipy.stats import norm
 
 from benchmarks.large_library import write_library
-from musicsim.audio import HEARD, KEYS, MODES, Descriptors
+from musicsim.audio import DESCRIPTORS, KEYS, MODES, Descriptors
 from musicsim.errors import AudioError, ModelError, NotFoundError
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.filters import Filters
@@ -337,7 +337,7 @@ def allows(filters, song, tags):
                 getattr(song, name) is not None
                 and getattr(filters, name)[0] <= getattr(song, name) <= getattr(filters, name)[1]
             )
-            for name in HEARD
+            for name in DESCRIPTORS
         ),
     ))  # fmt: skip
 

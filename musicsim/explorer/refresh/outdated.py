@@ -5,7 +5,7 @@ Every page and `musicsim info` import this module, so it imports no module that 
 
 from dataclasses import dataclass
 
-from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
+from musicsim.audio import DESCRIPTORS, FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer.models.schema import Versions, read_json_file
 from musicsim.library import Library
 from musicsim.wording import count
@@ -32,7 +32,7 @@ class Upgrade:
         if self.reasons:
             return f"This version of musicsim compares {improved} The model will be updated {how} {then}"
         songs = count(self.n_undescribed, "song")
-        return f"The tempo, key, loudness, brightness and energy of {songs} will be computed {how}"
+        return f"The key, {', '.join([*DESCRIPTORS][:-1])} and {[*DESCRIPTORS][-1]} of {songs} will be computed {how}"
 
 
 def pending_upgrade(library: Library) -> Upgrade | None:

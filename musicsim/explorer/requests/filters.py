@@ -2,16 +2,17 @@
 
 from dataclasses import dataclass
 
-from musicsim.audio import KEYS, MODES
+from musicsim.audio import DESCRIPTORS, KEYS, MODES
 from musicsim.explorer.requests.options import option, settle
 
-HEARD_WORDS = {
-    "tempo": ("fast", "slow"),
-    "loudness": ("loud", "quiet"),
-    "brightness": ("bright", "dark"),
-    "energy": ("lively", "calm"),
-}
-"""Words for songs with a high or a low value of a descriptor."""
+
+def _range_of(name: str) -> tuple[float, float] | None:
+    """Return the option for a range of a descriptor."""
+    descriptor = DESCRIPTORS[name]
+    (upper, lower), unit, label = descriptor.words, descriptor.familiar_unit, name.capitalize()
+    label = f"{label} in {unit}" if unit else f"{label}, {lower} to {upper}"
+    default: tuple[float, float] | None = option(None, f"Minimum and maximum {name}. {descriptor.about}", label=label)
+    return default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +52,10 @@ class Filters:
         frozenset(), f"Only songs in these keys: {', '.join(KEYS)}.", label="Keys", name="key"
     )
     modes: frozenset[str] = option(frozenset(), f"Only songs in {' or in '.join(MODES)}.", label="Modes", name="mode")
-    tempo: tuple[float, float] | None = option(
-        None, "Minimum and maximum tempo in beats per minute; songs without a beat are excluded.",
-        label="Tempo in beats per minute",
-    )  # fmt: skip
-    loudness: tuple[float, float] | None = option(
-        None, "Minimum and maximum loudness in LUFS.", label="Loudness, quiet to loud"
-    )
-    brightness: tuple[float, float] | None = option(
-        None, "Minimum and maximum brightness (spectral centroid) in Hz.",
-        label="Brightness, dark to bright",
-    )  # fmt: skip
-    energy: tuple[float, float] | None = option(
-        None, "Minimum and maximum energy (average rise of a song's level) in dB per second.",
-        label="Energy, calm to lively",
-    )  # fmt: skip
+    tempo: tuple[float, float] | None = _range_of("tempo")
+    loudness: tuple[float, float] | None = _range_of("loudness")
+    brightness: tuple[float, float] | None = _range_of("brightness")
+    energy: tuple[float, float] | None = _range_of("energy")
 
     def __post_init__(self) -> None:
         settle(self)

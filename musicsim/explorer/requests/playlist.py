@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option
 
@@ -51,8 +51,8 @@ class PlaylistRequest(Filters):
         max=1,
     )
     along: str | None = option(
-        None, f"Value that rises or falls from the first song to the last: {', '.join(HEARD)}. Songs without a "
-        "value are used sparingly.", label="Gradually change", choices=HEARD,
+        None, f"Value that rises or falls from the first song to the last: {', '.join(DESCRIPTORS)}. Songs without a "
+        "value are used sparingly.", label="Gradually change", choices=tuple(DESCRIPTORS),
     )  # fmt: skip
     direction: str = option("rising", "Whether the value rises or falls.", label="Direction", choices=DIRECTIONS)
     prefer: str = option(

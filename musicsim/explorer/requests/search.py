@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from musicsim import library
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option, settle
 
 MAX_RESULTS = 200
 _MAX_PART_S = 1e6  # longer than any file; larger numbers overflow
-_SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", *HEARD)
+_SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "key", *DESCRIPTORS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from musicsim._arrays import Float32Array
-from musicsim.explorer.requests.filters import HEARD_WORDS
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.search.shared_labels import Tags, find_shared_labels
 from musicsim.explorer.search.similar_parts import rank_parts
 from musicsim.explorer.snapshot.heard import CONTRARY, words_of
@@ -149,7 +149,7 @@ def _compare_descriptors(song: Song, other: Song) -> list[str]:
     words = words_of(song) & words_of(other)
     facts = []
     if tempo := _find_shared_tempo(song, other):
-        words -= {*HEARD_WORDS["tempo"]}  # less precise
+        words -= {*DESCRIPTORS["tempo"].words}  # less precise
         facts.append(f"both around {tempo} beats/min")
     if song.key and (song.key, song.mode) == (other.key, other.mode):
         facts.append(f"both in {song.key} {song.mode}")

@@ -14,8 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.audio import KEYS, MODES
-from musicsim.explorer.snapshot.heard import ENDS
+from musicsim.audio import DESCRIPTORS, KEYS, MODES
 from musicsim.explorer.snapshot.sound_colors import Shade, sound_of
 from musicsim.library import Song
 
@@ -50,7 +49,7 @@ def draw_cover(song: Song, outline: Float32Array) -> bytes:
 
 def _share(song: Song, name: str) -> float:
     """Return where a descriptor is on its scale, 0 to 1; the middle if it is unknown."""
-    low, high = ENDS[name]
+    low, high = DESCRIPTORS[name].ends
     value = getattr(song, name)
     return 0.5 if value is None else min(1.0, max(0.0, (value - low) / (high - low)))
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from musicsim._arrays import BoolArray
-from musicsim.audio import HEARD, KEYS, MODES
+from musicsim.audio import DESCRIPTORS, KEYS, MODES
 from musicsim.errors import NotFoundError
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import Option, list_changes, options_of
@@ -20,7 +20,7 @@ from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public, refuse_visitors
 from musicsim.wording import count
 
-_VALUES = {"years": "a year", **{name: f"a known {name}" for name in HEARD}, "tempo": "a beat"}
+_VALUES = {"years": "a year", **{name: one.value or f"a known {name}" for name, one in DESCRIPTORS.items()}}
 
 F = TypeVar("F", bound=Filters)
 
@@ -54,7 +54,7 @@ def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
         parts.append(Within("year", max(first, 1), last))  # 0 means an unknown year
     if filters.words:
         parts += _fits_words(snapshot, filters.words)
-    for name in ("duration_s", *HEARD):
+    for name in ("duration_s", *DESCRIPTORS):
         bounds = getattr(filters, name)
         if bounds is not None:
             parts.append(Within(name, *bounds))
@@ -137,7 +137,7 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
         "years": (int(years.min(initial=9999)), int(years.max(initial=0))),
         "duration_s": (0, int(columns.duration_s.max(initial=0.0)) + 1),
     }
-    for name in HEARD:
+    for name in DESCRIPTORS:
         values = getattr(columns, name)
         values = values[np.isfinite(values)]
         ranges[name] = (int(np.floor(values.min())), int(np.ceil(values.max()))) if len(values) else (0, 0)

@@ -22,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, Uint8Array
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.errors import NotFoundError, StorageError
-from musicsim.explorer.requests.filters import HEARD_WORDS
 from musicsim.explorer.snapshot.heard import compare
 from musicsim.explorer.snapshot.map_view import Window
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -33,8 +32,7 @@ from musicsim.library import Library
 from musicsim.library.db.columns import Labels, SongColumns
 from musicsim.public import is_public, refuse_visitors
 
-_UNITS = {"year": "", "tempo": "beats/min", "loudness": "LUFS", "brightness": "Hz", "energy": "dB/s"}
-COLOR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "sound", "key", "mode", *HEARD)
+COLOR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "sound", "key", "mode", *DESCRIPTORS)
 UNKNOWN_COLOR = "#b9b4a8"
 _UNKNOWN = ("unknown", UNKNOWN_COLOR)
 _OTHERS = ("others", "#8f897c")
@@ -51,7 +49,6 @@ _PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do 
 _TYPICAL = 0.6  # minimum difference between a region's mean and the overall mean, in standard deviations
 _MAX_WORDS = 2
 _MIN_NAMED = 5  # minimum number of songs in a region that gets a name
-_PACE = frozenset(("tempo", "loudness", "energy"))  # a region is not called calm and loud, or slow and lively
 _NAMED_AFTER = ("genre", "tag", "folder", "artist")  # labels that a region may be named after
 _MAX_TAGGED = 100_000  # in larger libraries, regions are not named after tags, because reading all tags takes seconds
 _MAIN_SHARE = 0.5  # a region is named after a label if more than this share of its songs have it
@@ -89,7 +86,7 @@ def _find_regions(
     labels, starts = np.unique(clusters[order], return_index=True)
     mains = _main_labels(clusters, named_after)
     n_clusters = int(clusters.max(initial=-1)) + 1
-    known = [_compare_means(clusters, n_clusters, getattr(columns, name)) for name in HEARD]
+    known = [_compare_means(clusters, n_clusters, getattr(columns, name)) for name in DESCRIPTORS]
     means, differences = (np.column_stack(part) for part in zip(*known, strict=True))
     regions = []
     for label, songs in zip(labels.tolist(), np.split(order, starts[1:]), strict=False):
@@ -104,15 +101,17 @@ def _find_regions(
 
 
 def _typical_words(means: Float64Array, differences: Float64Array) -> list[str]:
-    """Return words for a region's largest differences, in the order of HEARD, without contradictions."""
+    """Return words for a region's largest differences, in the order of DESCRIPTORS, without contradictions."""
+    names = [*DESCRIPTORS]
+    are_pace = [descriptor.is_pace for descriptor in DESCRIPTORS.values()]
     chosen: list[int] = []
     pace = 0.0
     for i in np.argsort(-np.abs(differences), kind="stable").tolist():
-        is_contrary = HEARD[i] in _PACE and differences[i] * pace < 0
+        is_contrary = are_pace[i] and differences[i] * pace < 0
         if abs(differences[i]) >= _TYPICAL and len(chosen) < _MAX_WORDS and not is_contrary:
             chosen.append(i)
-            pace += differences[i] if HEARD[i] in _PACE else 0.0
-    return [compare(HEARD[i], float(means[i]), float(differences[i])) for i in sorted(chosen)]
+            pace += differences[i] if are_pace[i] else 0.0
+    return [compare(names[i], float(means[i]), float(differences[i])) for i in sorted(chosen)]
 
 
 def _compare_means(clusters: Int64Array, n_clusters: int, values: Float32Array) -> tuple[Float64Array, Float64Array]:
@@ -203,7 +202,7 @@ def coloring(snapshot: Snapshot, by: str) -> Coloring:
     """Color all rows by one of :data:`COLOR_BY`."""
     if by not in colors_allowed():
         refuse_visitors()
-    if by in _UNITS:
+    if by == "year" or by in DESCRIPTORS:
         return _color_by_number(getattr(snapshot.columns, by).astype(np.float64), by)
     if by == "cluster":
         return _color_by_cluster(snapshot)
@@ -345,8 +344,8 @@ def _color_by_number(values: Float64Array, by: str) -> Coloring:
     ends = np.array([_rgb(color) for color in _SCALE])
     at = np.linspace(0, len(ends) - 1, _N_STEPS)
     steps = np.column_stack([np.interp(at, range(len(ends)), part) for part in ends.T])
-    high_word, low_word = HEARD_WORDS.get(by, ("", ""))
-    scale = Scale(float(low), float(high), _UNITS[by], low_word, high_word)
+    (high_word, low_word), unit = (("", ""), "") if by == "year" else (DESCRIPTORS[by].words, DESCRIPTORS[by].unit)
+    scale = Scale(float(low), float(high), unit, low_word, high_word)
     return _count(codes, [*(("", _hex(rgb)) for rgb in steps), _UNKNOWN], scale)
 
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musicsim._arrays import FloatingArray, Int64Array
-from musicsim.explorer.requests.filters import HEARD_WORDS
-from musicsim.explorer.snapshot.heard import ENDS
+from musicsim.audio import DESCRIPTORS
 
 # In OKLCH (Ottosson 2020), equal lightness and equal steps of the hue look equal. Hues are in degrees: rows are calm to
 # lively songs, columns are dark to bright songs. Neighbors have similar hues, except for the one in the middle.
@@ -65,7 +64,7 @@ class Sound(NamedTuple):
 
 
 def _list_sounds() -> tuple[Sound, ...]:
-    (bright, dark), (lively, calm) = HEARD_WORDS["brightness"], HEARD_WORDS["energy"]
+    (bright, dark), (lively, calm) = DESCRIPTORS["brightness"].words, DESCRIPTORS["energy"].words
     return tuple(
         Sound(", ".join(filter(None, (tone, pace))) or _MIDDLE, Shade(lightness, _CHROMA, hue))
         for pace, hues in zip((calm, "", lively), _HUES, strict=True)
@@ -81,7 +80,7 @@ def sound_codes(brightness: FloatingArray, energy: FloatingArray) -> Int64Array:
     """Return the index in :data:`SOUNDS` of each song; -1 if its brightness or energy is unknown (nan)."""
     column, row = (
         (values > low).astype(np.int64) + (values >= high)
-        for values, (low, high) in ((brightness, ENDS["brightness"]), (energy, ENDS["energy"]))
+        for values, (low, high) in ((brightness, DESCRIPTORS["brightness"].ends), (energy, DESCRIPTORS["energy"].ends))
     )
     return np.where(np.isnan(brightness) | np.isnan(energy), -1, len(_LIGHTNESS) * row + column)
 

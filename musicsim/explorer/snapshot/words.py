@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Int64Array
-from musicsim.audio import MODES
-from musicsim.explorer.requests.filters import HEARD_WORDS, Filters
+from musicsim.audio import DESCRIPTORS, MODES
+from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library.stores.genres import genre_key
@@ -37,9 +37,10 @@ _MIN_PART = 3  # minimum length of a word in a name
 _WORD = re.compile(r"[^\W_]+")
 _TEMPO_WITHIN = 0.04  # tolerance as a share of the tempo; listeners and estimates are not more precise
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
-_SCALES = HEARD_WORDS | {"duration_s": ("long", "short")}
+_SCALES = {name: descriptor.words for name, descriptor in DESCRIPTORS.items()} | {"duration_s": ("long", "short")}
 # units of the descriptors whose numbers mean something to listeners
-_UNITS = {"tempo": (1, "beats/min"), "duration_s": (60, "min")}
+_UNITS = {name: (1, descriptor.unit) for name, descriptor in DESCRIPTORS.items() if descriptor.familiar_unit}
+_UNITS["duration_s"] = (60, "min")
 _DESCRIPTORS = {word: (name, side) for name, pair in _SCALES.items() for side, word in enumerate(pair)}
 _SYNONYMS = {
     "quick": "fast", "upbeat": "fast", "uptempo": "fast", "downtempo": "slow", "soft": "quiet", "gentle": "quiet",
@@ -112,7 +113,7 @@ def parse_sound(snapshot: Snapshot, text: str) -> Words | None:
     return words if words.parts else None
 
 
-def suggest_words(snapshot: Snapshot, n: int = 12) -> list[str]:
+def suggest_words(snapshot: Snapshot, n: int = 14) -> list[str]:
     """Return at most `n` words that :func:`parse_words` knows in this library."""
     return _reader(snapshot).suggest(n)
 

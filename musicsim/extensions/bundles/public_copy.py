@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from musicsim.audio import DESCRIPTORS
 from musicsim.library.db import schema
 from musicsim.library.db.changes import begin_log
 from musicsim.library.db.database import damage_error, open_engine, read_only_address
@@ -26,7 +27,7 @@ NOWHERE = "."  # folder of a song whose artist is known, so that the real folder
 _PLAIN = (
     *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
     *("feature_version", "mb_recording_id", "mb_artist_id", "mb_album_id", "sound_hash"),
-    *("tempo", "key", "mode", "loudness", "brightness", "energy", "descriptor_version"),
+    *(*DESCRIPTORS, "key", "mode", "descriptor_version"),
 )
 _MODEL = (
     *("id", "name", "created_at", "n_songs_fitted", "n_features", "n_dimensions", "is_active", "is_complete"),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from musicsim._arrays import Float32Array, Int64Array
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.learning.task import Split
 from musicsim.explorer.models.encoders import CodewordEncoder
@@ -132,7 +132,7 @@ def _map(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tabl
         k = DEFAULT_K if len(rows) <= _MAX_WITH_NEIGHBORS else 0
     k = min(k, len(rows) - 1)
     columns = [Column(name, TEXT) for name in ("genre", "key", "mode")]
-    columns += [Column("year", "i2"), *(Column(name, "f4") for name in ("duration_s", *HEARD, "x", "y"))]
+    columns += [Column("year", "i2"), *(Column(name, "f4") for name in ("duration_s", *DESCRIPTORS, "x", "y"))]
     if k:  # use Embedding Atlas's format, where ids are row numbers in this table
         columns += [Column("neighbors.ids", "i8", k), Column("neighbors.distances", "f4", k)]
 
@@ -145,7 +145,7 @@ def _map(snapshot: Snapshot, request: ExportRequest, progress: Progress) -> Tabl
             yield [
                 *_song_cells(snapshot, block),
                 *(getattr(values, name).texts(block) for name in ("genre", "key", "mode")),
-                *(getattr(values, name)[block] for name in ("year", "duration_s", *HEARD)),
+                *(getattr(values, name)[block] for name in ("year", "duration_s", *DESCRIPTORS)),
                 snapshot.map[block, 0],
                 snapshot.map[block, 1],
                 *neighbors,

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.errors import MusicsimError
 from musicsim.explorer.snapshot.conditions import All, Among, Condition, Not, Within
 from musicsim.explorer.snapshot.model_rows import ModelRows
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 NAMES = ("artist", "genre", "folder", "key", "mode")  # columns that contain hashes of names; 0 if unknown
-NUMBERS = ("year", "duration_s", *HEARD)  # columns that contain numbers
+NUMBERS = ("year", "duration_s", *DESCRIPTORS)  # columns that contain numbers
 _UNKNOWN = -1e30  # number that replaces nan, which Milvus does not accept
 _MAX_NUMBER = 1e29  # largest bound in a filter
 
@@ -302,7 +302,7 @@ def expression_of(condition: Condition) -> str | None:
         return None if too_many else f"{condition.column} in {sorted(map(_hash, condition.names))}"
     if isinstance(condition, Within):
         first, last = np.clip([condition.first, condition.last], -_MAX_NUMBER, _MAX_NUMBER).tolist()
-        if condition.column in HEARD:  # round as NumPy does for these float32 columns
+        if condition.column in DESCRIPTORS:  # round as NumPy does for these float32 columns
             first, last = float(np.float32(first)), float(np.float32(last))
         return f"({condition.column} >= {first!r} and {condition.column} <= {last!r})"
     if isinstance(condition, Not):
@@ -334,7 +334,9 @@ def alias_of(collection: str, ids: Int64Array, digests: Int64Array) -> str:
 
 
 def collection_of(library_name: str, model_id: str) -> str:
-    return f"{prefix_of(library_name)}{re.sub(r'[^A-Za-z0-9]', '_', model_id)}"
+    """Return the name of a model's collection; it depends on the columns, because new ones would be missing there."""
+    columns = blake2b(" ".join(NUMBERS).encode(), digest_size=4).hexdigest()
+    return f"{prefix_of(library_name)}{re.sub(r'[^A-Za-z0-9]', '_', model_id)}_{columns}"
 
 
 def prefix_of(library_name: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.rules.finding import Found, find_songs
 from musicsim.extensions.rules.form import Form, Line, LineGroup
@@ -21,8 +22,8 @@ from musicsim.wording import clock, count
 
 _N_SHOWN = 20
 _LABELS = {
-    "tempo": "Tempo (beats/min)", "loudness": "Loudness (LUFS)", "brightness": "Brightness (Hz)",
-    "energy": "Energy (dB/s)", "minutes": "Length (min)", "year": "Year", "rating": "Rating (1 to 5)",
+    **{name: f"{name.capitalize()} ({descriptor.unit})" for name, descriptor in DESCRIPTORS.items()},
+    "minutes": "Length (min)", "year": "Year", "rating": "Rating (1 to 5)",
     "plays": "Plays", "played": "Last played (days)", "added": "Date added (days)", "similar": "Similar to songs",
 }  # fmt: skip
 _WORDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "=": "exactly"}

@@ -14,7 +14,7 @@ from typing import Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from musicsim.audio import HEARD, KEYS, MODES
+from musicsim.audio import DESCRIPTORS, KEYS, MODES
 from musicsim.explorer.requests.options import option, settle
 
 MAX_CONDITIONS = 50
@@ -26,7 +26,8 @@ _MAX_TEXT = 1_000
 Kind = Literal["number", "names", "words", "days", "similar"]
 
 FIELDS: dict[str, Kind] = {
-    **dict.fromkeys(HEARD, "number"), "minutes": "number", "year": "number", "rating": "number", "plays": "number",
+    **dict.fromkeys(DESCRIPTORS, "number"),
+    **dict.fromkeys(("minutes", "year", "rating", "plays"), "number"),
     **dict.fromkeys(("key", "mode", "artist", "genre", "tag", "thumb"), "names"),
     "words": "words", "played": "days", "added": "days", "similar": "similar",
 }  # fmt: skip
@@ -40,7 +41,7 @@ COMPARISONS: dict[Kind, tuple[str, ...]] = {
 }
 CHOICES: dict[str, tuple[str, ...]] = {"key": KEYS, "mode": MODES, "thumb": ("up", "down")}
 """Possible names of fields that have few."""
-ORDERS = ("random", "similar", "played", "added", "plays", "rating", "year", "minutes", *HEARD)
+ORDERS = ("random", "similar", "played", "added", "plays", "rating", "year", "minutes", *DESCRIPTORS)
 MATCHES = ("all", "any")
 
 _FIELD = "|".join(FIELDS)

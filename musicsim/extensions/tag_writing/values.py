@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from musicsim.explorer.requests.filters import HEARD_WORDS
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.snapshot.heard import words_of
 from musicsim.explorer.snapshot.map_columns import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -12,7 +12,7 @@ from musicsim.extensions.tag_writing.loudness import measure_loudness
 from musicsim.library import Song
 
 _REFERENCE = -18.0  # LUFS, ReplayGain 2.0
-_MOODS = (*HEARD_WORDS["brightness"], *HEARD_WORDS["energy"])  # the words that describe a mood
+_MOODS = (*DESCRIPTORS["brightness"].words, *DESCRIPTORS["energy"].words)  # the words that describe a mood
 _TOLERANCE = 0.015  # dB; Opus stores steps of 1/256 dB
 MEASURED: Values = ()
 """Placeholder of a value that is measured while the file is written."""

@@ -23,7 +23,7 @@ T = TypeVar("T")
 Arrays = dict[str, npt.NDArray[Any]]
 
 SAVE_INTERVAL = 5_000  # number of changes between two writes of the file: half the size of the change log
-_FORMAT = 3
+_FORMAT = 4
 
 
 def save_arrays(target: Path, **arrays: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.library.db import schema
 
 _MAX_SONGS = 1000  # maximum number of songs per change; a change to more songs is logged as a change to all songs
@@ -24,7 +24,7 @@ _EVERY_SONG = -1
 _TRIGGERS = (
     ("songs", "INSERT", "songs", ("new.id",)),
     (
-        "songs", f"UPDATE OF id, title, artist, genre, year, duration_s, key, mode, {', '.join(HEARD)}",
+        "songs", f"UPDATE OF id, title, artist, genre, year, duration_s, key, mode, {', '.join(DESCRIPTORS)}",
         "songs", ("old.id", "new.id"),
     ),
     ("songs", "DELETE", "songs", ("old.id",)),

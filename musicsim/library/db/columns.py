@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array, Uint8Array
-from musicsim.audio import HEARD
+from musicsim._arrays import BoolArray, Float64Array, Int16Array, Int32Array, Int64Array, Uint8Array
+from musicsim.audio import DESCRIPTORS
 from musicsim.library.db import schema
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.tags.artists import artist_group, stand_in_name
@@ -75,7 +75,10 @@ class Labels:
 
 
 class SongColumns(_Record):
-    """Columns for filters, limits and colors, each read on first use; 58 bytes per song, plus the names."""
+    """Columns for filters, limits and colors, each read on first use; 58 bytes per song, plus the names.
+
+    Each descriptor is a column, too: float32 (n_songs,), nan if unknown.
+    """
 
     artist: Labels
     genre: Labels
@@ -86,10 +89,6 @@ class SongColumns(_Record):
     year: Int16Array  # (n_songs,), 0 if unknown
     duration_s: Float64Array  # (n_songs,)
     added_at: Float64Array  # (n_songs,), seconds since 1970
-    tempo: Float32Array  # (n_songs,) like all columns below, nan if unknown
-    loudness: Float32Array
-    brightness: Float32Array
-    energy: Float32Array
 
     def take(self, rows: Int64Array) -> Self:
         columns = {name: partial(self._take, name, rows) for name in (*_LABELS, *_NUMBERS)}
@@ -105,7 +104,7 @@ class SongColumns(_Record):
 
 
 _LABELS = ("artist", "genre", "folder", "group", "key", "mode")
-_NUMBERS = ("year", "duration_s", "added_at", *HEARD)
+_NUMBERS = ("year", "duration_s", "added_at", *DESCRIPTORS)
 
 
 class SongTable(_Record):
@@ -250,7 +249,7 @@ def read_table(connection: sa.Connection, roots: Sequence[Path], ids: Iterable[i
         files, condition = files.where(f.song_id.in_(wanted)), s.id.in_(wanted)
     folders = files.subquery()
     selected = (s.id, s.title, s.artist, s.genre, folders.c.folder, s.key, s.mode, s.year, s.duration_s, s.added_at)
-    query = sa.select(*selected, *(s[name] for name in HEARD)).join(folders, folders.c.song_id == s.id)
+    query = sa.select(*selected, *(s[name] for name in DESCRIPTORS)).join(folders, folders.c.song_id == s.id)
     query = query.where(condition).order_by(s.id)
     # the driver returns rows faster than SQLAlchemy
     cursor = connection.execute(query).cursor
@@ -282,7 +281,7 @@ def _make_columns(
     """Make the columns from rows (song id, then :data:`_NUMBERS`), and from the codes and names of five labels."""
     artist, genre, folder, key, mode = codes
     artists, genres, stored, keys, modes = texts
-    heard = zip(HEARD, numbers[:, 4:].T.astype(np.float32), strict=True)
+    heard = zip(DESCRIPTORS, numbers[:, 4:].T.astype(np.float32), strict=True)
     paths = [schema.path_of(name) for name in stored]
     by_artist, folders = Labels(artist, artists), Labels(folder, [str(path) for path in paths])
     return SongColumns(

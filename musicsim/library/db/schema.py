@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import TypeDecorator
 
 from musicsim.addresses import strip_user
+from musicsim.audio import DESCRIPTORS
 from musicsim.hooks import extensions, load_hooks
 
 # Python decodes non-UTF-8 bytes in file names to lone surrogates, which databases cannot store as text. They are stored
@@ -96,9 +97,8 @@ songs = _table(
     sa.Column("typical_s", sa.Float, nullable=False, default=0.0, server_default="0"),
     sa.Column("is_compared", sa.Boolean, nullable=False, default=False, server_default="0"),
     sa.Column("last_path", FilePath),  # last known path, to name a song without a file
-    sa.Column("tempo", sa.Float),  # tempo through energy: see musicsim.audio.Descriptors
     *_columns(sa.Text, "key", "mode"),
-    *_columns(sa.Float, "loudness", "brightness", "energy"),
+    *_columns(sa.Float, *DESCRIPTORS),
     sa.Column("descriptor_version", sa.Integer, nullable=False, default=0, server_default="0"),  # 0: not computed yet
 )
 

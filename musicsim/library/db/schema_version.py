@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim import LIBRARY_FILE
+from musicsim.audio import DESCRIPTORS
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
 
@@ -63,7 +64,7 @@ def create_tables(connection: sa.Connection) -> None:
 def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = False) -> None:
     """Create the tables in an empty database, or convert tables of version 10 or 11.
 
-    Also create tables of new extensions.
+    Also create tables of new extensions, and columns of new descriptors.
     """
     tables = sa.inspect(connection).get_table_names()
     if not tables and not read_only:
@@ -99,11 +100,18 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
             f"{place}: this library was created by a version of musicsim before 1.0 and cannot be opened (schema "
             f"{version}; this version needs {SCHEMA_VERSION}). Add its music folders to a new library."
         )
+    known = {column["name"] for column in sa.inspect(connection).get_columns("songs")}
+    for name in [name for name in DESCRIPTORS if name not in known]:
+        _check_writable(place, f"the descriptor {name}", read_only)
+        connection.exec_driver_sql(f"ALTER TABLE songs ADD COLUMN {name} FLOAT")
     new = [table for table in schema.all_tables() if table.name not in tables and table.name not in schema.CORE_TABLES]
-    if new and read_only:
-        raise LibraryError(
-            f"{place}: this library does not have the table {new[0].name!r} yet, and is read-only. Open it once with "
-            "write permission."
-        )
     if new:
+        _check_writable(place, f"the table {new[0].name!r}", read_only)
         schema.metadata.create_all(connection, tables=new)
+
+
+def _check_writable(place: str, lacking: str, read_only: bool) -> None:
+    if read_only:
+        raise LibraryError(
+            f"{place}: this library does not have {lacking} yet, and is read-only. Open it once with write permission."
+        )

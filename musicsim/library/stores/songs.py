@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from musicsim.audio import Descriptors
 from musicsim.library.db.columns import nobody, song_label
 from musicsim.library.stores.files import is_below
 from musicsim.library.tags.artists import artist_group, stand_in_name
@@ -14,9 +15,9 @@ from musicsim.public import is_public
 _ELSEWHERE = ".elsewhere"
 
 
-@dataclass(frozen=True, slots=True)
-class Song:
-    """One song in a library; None means unknown."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Song(Descriptors):
+    """One song in a library, with its descriptors; None means unknown."""
 
     id: int
     title: str
@@ -40,13 +41,6 @@ class Song:
     stand_in: str | None  # name of the folder that is shown for an unknown artist
     place: str  # the folder, relative to the music folder
     mb_recording_id: str | None = None
-    # descriptors: see musicsim.audio.Descriptors
-    tempo: float | None = None
-    key: str | None = None
-    mode: str | None = None
-    loudness: float | None = None
-    brightness: float | None = None
-    energy: float | None = None
 
     @property
     def by(self) -> str:

@@ -5,13 +5,13 @@ from typing import Any
 
 import streamlit as st
 
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.snapshot.filtering import FilterChoices
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.option_widgets import describe
 from musicsim.ui.components.song_finder import drop_unknown, find_names
 
-RANGES = ("years", "duration_s", *HEARD)
+RANGES = ("years", "duration_s", *DESCRIPTORS)
 """Filters with a lower and an upper bound."""
 _NO_FILTER = {
     "artists": "Any artist", "genres": "Any genre", "tags": "Any tag", "folders": "Any folder", "keys": "Any key",

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim._arrays import Int64Array
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
@@ -33,11 +34,11 @@ _COLUMNS: dict[str, Any] = {
     "edited": st.column_config.TextColumn(
         width=70, help="Tags that were edited in this library; the file is unchanged."
     ),
-    "tempo": st.column_config.NumberColumn(help="Beats per minute; empty if no beat was found.", format="%d"),
     "key": st.column_config.TextColumn(help="The key that fits the pitches best; empty if no key fits."),
-    "loudness": st.column_config.NumberColumn(help="In LUFS; higher is louder.", format="%.1f"),
-    "brightness": st.column_config.NumberColumn(help="Centroid of the spectrum, in Hz.", format="%d"),
-    "energy": st.column_config.NumberColumn(help="Average rise of the level, in dB per second.", format="%d"),
+    **{
+        name: st.column_config.NumberColumn(help=descriptor.about, format=f"%.{descriptor.digits}f")
+        for name, descriptor in DESCRIPTORS.items()
+    },
     "notes": st.column_config.TextColumn(),
     "file": st.column_config.TextColumn(),
 }
@@ -57,17 +58,15 @@ def _table(songs: Sequence[Song], edited: set[int], *, is_owner: bool) -> pd.Dat
         "year": pd.array([s.year for s in songs], dtype="Int64"),
         "genre": [s.genre or "" for s in songs],
         "seconds": [s.duration_s for s in songs],
-        "tempo": [s.tempo for s in songs],
         "key": [s.key_words for s in songs],
-        "loudness": [s.loudness for s in songs],
-        "brightness": [s.brightness for s in songs],
-        "energy": [s.energy for s in songs],
+        **{name: [getattr(s, name) for s in songs] for name in DESCRIPTORS},
         "notes": [s.notes for s in songs],
         "edited": ["edited" if s.id in edited else "" for s in songs],
     }
     if is_owner:
         columns["file"] = [clean(s.path) for s in songs]
-    return pd.DataFrame(columns).round({"seconds": 1, "tempo": 0, "loudness": 1, "brightness": 0, "energy": 0})
+    digits = {name: descriptor.digits for name, descriptor in DESCRIPTORS.items()}
+    return pd.DataFrame(columns).round({"seconds": 1} | digits)
 
 
 _cache = st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=BY_STATE)

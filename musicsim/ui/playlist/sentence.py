@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from musicsim.audio import HEARD
+from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
@@ -136,7 +136,7 @@ def _edit_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _M
 
 
 def _edit_course() -> None:
-    st.selectbox(**_widget("along"), options=HEARD, index=None, placeholder="Nothing")
+    st.selectbox(**_widget("along"), options=[*DESCRIPTORS], index=None, placeholder="Nothing")
     if KEYS["along"].get():
         st.segmented_control(**_widget("direction"), options=DIRECTIONS, required=True)
 

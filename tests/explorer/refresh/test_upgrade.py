@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from musicsim.audio import FEATURE_CHANGES, FEATURE_VERSION
+from musicsim.audio import DESCRIPTORS, FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer import jobs
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
@@ -200,17 +200,17 @@ def test_native_model_stays_without_stored_features(with_older_native):
 
 # --- descriptors that older versions did not store -----------------------------------------
 
-HEARD = ("tempo", "key", "mode", "loudness", "brightness", "energy")
+DESCRIBED = ("key", "mode", *DESCRIPTORS)
 
 
 def heard(library):
-    return {song.id: tuple(getattr(song, name) for name in HEARD) for song in library.songs(missing=True)}
+    return {song.id: tuple(getattr(song, name) for name in DESCRIBED) for song in library.songs(missing=True)}
 
 
 @pytest.fixture
 def undescribed(tiny_library):
     """Open a library of a version that did not store descriptors."""
-    nothing = dict.fromkeys(HEARD) | {"descriptor_version": 0}
+    nothing = dict.fromkeys(DESCRIBED) | {"descriptor_version": 0}
     with tiny_library.write() as connection:
         connection.execute(schema.songs.update().values(**nothing))
     with tiny_library.note_refresh():
@@ -232,11 +232,11 @@ def test_descriptors_are_computed_from_stored_features(undescribed):
     assert bring_up_to_date(undescribed, progress=no_progress)
     assert pending_upgrade(undescribed) is None
     assert undescribed.is_refreshed, "models are left as they are"
-    for tempo, _, _, loudness, brightness, energy in heard(undescribed).values():
-        assert -60 < loudness < 0
-        assert 100 < brightness < 11025
-        assert energy > 0
-        assert tempo is None or 30 < tempo < 450
+    for song in undescribed.songs():
+        assert -60 < song.loudness < 0
+        assert 100 < song.brightness < 11025
+        assert song.energy > 0
+        assert song.tempo is None or 30 < song.tempo < 450
 
 
 def test_upgraded_descriptors_equal_analyzed_descriptors(store, tmp_path):
@@ -244,7 +244,7 @@ def test_upgraded_descriptors_equal_analyzed_descriptors(store, tmp_path):
     before = heard(store)
     assert None not in next(iter(before.values()))[3:]
     with store.write() as connection:
-        connection.execute(schema.songs.update().values(**dict.fromkeys(HEARD), descriptor_version=0))
+        connection.execute(schema.songs.update().values(**dict.fromkeys(DESCRIBED), descriptor_version=0))
     assert bring_up_to_date(store, progress=no_progress)
     assert heard(store) == before
 
@@ -254,7 +254,7 @@ def test_songs_without_stored_features_do_not_block_upgrade(undescribed):
         undescribed.frame_files.drop(song.content_hash)
     assert bring_up_to_date(undescribed, progress=no_progress)
     assert pending_upgrade(undescribed) is None
-    assert set(heard(undescribed).values()) == {(None,) * 6}
+    assert set(heard(undescribed).values()) == {(None,) * len(DESCRIBED)}
 
 
 def test_songs_without_harmony_and_rhythm_lack_key_and_tempo(undescribed):
