@@ -4,6 +4,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from experiments import verdict as simulation
 from musicsim.evaluation import distance_scores
@@ -12,7 +13,7 @@ from musicsim.explorer.learning._kernels import score_weighted
 from musicsim.explorer.learning.judging import N_SHUFFLES
 from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.two_way import RESAMPLED, Scores, Space, TwoWay
-from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, Lead, is_better, leads_above, render_lead
+from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, Lead, _Gain, is_better, leads_above, render_lead
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline
 from musicsim.relevance import Relevance
 from tests.learning import RANKED
@@ -73,6 +74,15 @@ def _scores(mean, rng, n=40, spread=0.01):
     each = dict.fromkeys(RESAMPLED, np.full(n, mean))
     parts = [dict.fromkeys(RESAMPLED, mean + s * rng.standard_normal(2_000)) for s in (spread * 1.5, spread, spread)]
     return Scores(each, *parts, n_artists=30)
+
+
+@pytest.mark.parametrize("n_measures", [1, 4])
+def test_interval_of_normal_resamples_is_a_t_interval_for_all_measures_together(n_measures):
+    n, spread = 12, 0.01
+    resamples = spread * np.random.default_rng(0).standard_normal((3, 200_000)) * np.sqrt([[2], [1], [1]])
+    low, high = _Gain(0.0, *resamples).interval(n, n_measures)
+    wanted = spread * np.sqrt(2 * n / (n - 1)) * student.ppf(1 - 0.025 / n_measures, n - 1)
+    np.testing.assert_allclose([low, high], [-wanted, wanted], rtol=0.02)  # 200,000 draws
 
 
 @pytest.mark.parametrize(("chance", "words"), [(0.0, BETTER), (0.079, NO_DIFFERENCE), (0.2, NO_DIFFERENCE)])

@@ -26,7 +26,8 @@ class Lead:
     """A measure before and after learning, with the mean difference and its 95% bootstrap interval.
 
     `shuffled` is the mean difference after the same training on shuffled evidence, and `above_low` to `above_high` is
-    the 95% interval of the difference above it. Without shuffled evidence, these are None.
+    the interval of the difference above it. The intervals of all measures together are right in 95% of all cases.
+    Without shuffled evidence, these are None.
     """
 
     before: float
@@ -79,11 +80,14 @@ def gain_and_error(after: Float64Array, before: Float64Array, groups: Sequence[A
     return mean, (high - low) / (2 * 1.96) * _widening(n)
 
 
-def _widening(n: int) -> float:
-    """Return the factor of a bootstrap interval over `n` groups that makes it as wide as a t interval."""
+def _widening(n: int, tail: float = 0.025) -> float:
+    """Return the factor of a bootstrap interval over `n` groups that makes it as wide as a t interval.
+
+    `tail` is the probability of a value below the interval.
+    """
     from scipy.special import ndtri, stdtrit
 
-    return float(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.975) / ndtri(0.975))
+    return float(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 1 - tail) / ndtri(1 - tail))
 
 
 def first_within_error(scores: Sequence[Float64Array], groups: Sequence[Any]) -> int:
@@ -118,7 +122,7 @@ def leads_above(before: Scores, after: Scores, shuffled: Sequence[tuple[Scores, 
         copies = [copy for pair in shuffled if np.isfinite((copy := _Gain.of(*pair, name)).mean)]
         if copies:
             above = gain.above(copies)
-            low, high = above.interval(before.n_artists)
+            low, high = above.interval(before.n_artists, n_measures=len(RANKED))
             by_chance = float(gain.mean - above.mean)
             leads[name] = replace(leads[name], shuffled=by_chance, above_low=low, above_high=high)
     return leads
@@ -145,8 +149,11 @@ class _Gain:
         parts = ("mean", "both", "of_database", "of_queries")
         return _Gain(*(getattr(self, p) - _finite_mean([getattr(one, p) for one in others]) for p in parts))
 
-    def interval(self, n: int) -> tuple[float, float]:
+    def interval(self, n: int, n_measures: int = 1) -> tuple[float, float]:
         """Return the 95% interval for queries by `n` artists.
+
+        With several measures, each gets a wider interval, so that all of them together are right in 95% of all cases
+        (Bonferroni). Otherwise, one of them would often be better by chance.
 
         If both queries and databases are resampled, the variance contains the noise of a query and a song three times;
         otherwise, once (Owen, Annals of Applied Statistics 2007). So it can be subtracted twice. The
@@ -155,8 +162,9 @@ class _Gain:
         """
         two, one, other = (float(np.nanvar(part)) for part in (self.both, self.of_database, self.of_queries))
         variance = max(2 * (one + other) - two, one, other)
-        scale = _widening(n) * np.sqrt(variance / two) if two > 0 else 0.0
-        low, high = scale * (np.nanquantile(self.both, [0.025, 0.975]) - np.nanmean(self.both))
+        tail = 0.025 / n_measures
+        scale = _widening(n, tail) * np.sqrt(variance / two) if two > 0 else 0.0
+        low, high = scale * (np.nanquantile(self.both, [tail, 1 - tail]) - np.nanmean(self.both))
         return float(self.mean + low), float(self.mean + high)
 
 
