@@ -1,4 +1,4 @@
-"""Descriptors of a song: tempo, key and mode, loudness, brightness, energy.
+"""Descriptors of a song: tempo, key and mode, loudness, brightness, energy, steadiness.
 
 Descriptors are computed from stored features, not from the sound: MFCC frames, harmony and rhythm. The transposed DCT
 reconstructs the 40 mel levels from the MFCCs. The levels are smoothed, because only 13 of 40 coefficients are stored.
@@ -18,7 +18,7 @@ from musicsim.audio.harmony import HARMONY_SIZE, N_CLASSES
 from musicsim.audio.names import KEYS, MODES, Descriptors
 from musicsim.audio.rhythm import RHYTHM_SIZE, TEMPOS
 
-DESCRIPTOR_VERSION = 1
+DESCRIPTOR_VERSION = 2
 
 _BLOCK = 2048  # frames
 _GATE_FRAMES = 35  # frames of a gated block: 0.41 s
@@ -49,13 +49,13 @@ def describe(
     """Compute the descriptors of a song from its :func:`musicsim.audio.mfcc` at 22,050 Hz.
 
     `mfcc` may be a memory map, which is read block by block. Without :func:`musicsim.audio.harmony`, the key is None.
-    Without :func:`musicsim.audio.rhythm`, the tempo is None.
+    Without :func:`musicsim.audio.rhythm`, the tempo and the steadiness are None.
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must have shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
-    tempo = None if rhythm is None else estimate_tempo(rhythm)
+    tempo, steadiness = (None, None) if rhythm is None else (estimate_tempo(rhythm), measure_steadiness(rhythm))
     key, mode = (None, None) if harmony is None else estimate_key(harmony)
-    return Descriptors(tempo, key, mode, *_describe_levels(mfcc))
+    return Descriptors(tempo, key, mode, *_describe_levels(mfcc), steadiness)
 
 
 def estimate_tempo(rhythm: FloatingArray) -> float | None:
@@ -63,8 +63,28 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
 
     The score of a tempo t is ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, where h is the histogram and p a log-normal
     prior. The result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is
-    None if the best tempo, its half and its double together sum to less than 0.3.
+    None if :func:`measure_steadiness` is below 30.
     """
+    best, padded, share = _find_beat(rhythm)
+    if share < _MIN_BEAT:
+        return None
+    below, peak, above = np.log(np.maximum(padded[best + _OCTAVE - 1 : best + _OCTAVE + 2], _TINY))
+    curvature = below - 2 * peak + above
+    shift = 0.5 * (below - above) / curvature if curvature < 0 else 0.0
+    return float(TEMPOS[best] * 2.0 ** (np.clip(shift, -0.5, 0.5) / _OCTAVE))
+
+
+def measure_steadiness(rhythm: FloatingArray) -> float:
+    """Return the percentage of the tempo histogram at the best tempo, its half and its double, and next to them.
+
+    A regular beat at one tempo gives almost 100. Sound that repeats at no tempo gives 19, the share of nine bins.
+    `rhythm` is :func:`musicsim.audio.rhythm`, (240,).
+    """
+    return 100 * _find_beat(rhythm)[2]
+
+
+def _find_beat(rhythm: FloatingArray) -> tuple[int, Float64Array, float]:
+    """Return the bin of the best tempo, the histogram with a margin of an octave, and the share around that tempo."""
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must have shape ({RHYTHM_SIZE},), not {rhythm.shape}.")
     h = rhythm[: len(TEMPOS)].astype(np.float64)
@@ -74,12 +94,7 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
     prior = np.exp(-0.5 * np.square(np.log2(TEMPOS / _PREFERRED) / _SPREAD))
     best = int(np.argmax(prior * (h + _OCTAVE_WEIGHT * (slower + faster))))
     centers = best + 1 + _OCTAVE * np.arange(3)
-    if sum(float(near[center - 1 : center + 2].sum()) for center in centers.tolist()) < _MIN_BEAT:
-        return None
-    below, peak, above = np.log(np.maximum(padded[best + _OCTAVE - 1 : best + _OCTAVE + 2], _TINY))
-    curvature = below - 2 * peak + above
-    shift = 0.5 * (below - above) / curvature if curvature < 0 else 0.0
-    return float(TEMPOS[best] * 2.0 ** (np.clip(shift, -0.5, 0.5) / _OCTAVE))
+    return best, padded, sum(float(near[center - 1 : center + 2].sum()) for center in centers.tolist())
 
 
 def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:

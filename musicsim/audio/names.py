@@ -33,7 +33,7 @@ class Descriptor:
 
 DESCRIPTORS: Mapping[str, Descriptor] = {
     "tempo": Descriptor(
-        "Beats per minute; unknown if no beat was found.", "beats/min", ("fast", "slow"), ("faster", "slower"),
+        "In beats per minute; unknown if no beat was found.", "beats/min", ("fast", "slow"), ("faster", "slower"),
         (90.0, 150.0), "tempo", is_pace=True, value="a beat", familiar_unit="beats per minute",
     ),
     "loudness": Descriptor(
@@ -46,6 +46,10 @@ DESCRIPTORS: Mapping[str, Descriptor] = {
     "energy": Descriptor(
         "Average rise of the level, in dB per second.", "dB/s", ("lively", "calm"), ("livelier", "calmer"),
         (75.0, 125.0), "energy", is_pace=True,
+    ),
+    "steadiness": Descriptor(
+        "Percentage of the rhythm that keeps to one tempo, its half or its double.", "%", ("steady", "floating"),
+        ("steadier", "more floating"), (30.0, 80.0), "steady",
     ),
 }  # fmt: skip
 """The numeric descriptors by name. Columns, filters, colors, sort orders, rules and tables follow them."""
@@ -65,3 +69,4 @@ class Descriptors:
     # Sum of all rises in level within a second, in dB, averaged over the mel bands. It is high for many hard attacks
     # and low for held tones, and independent of loudness.
     energy: float | None = None
+    steadiness: float | None = None  # percentage of the tempo histogram that is at the tempo, its half or its double

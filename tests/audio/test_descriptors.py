@@ -1,5 +1,7 @@
 """Tests of descriptors on generated sound with known values."""
 
+from dataclasses import fields
+
 import librosa
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis.extra import numpy as npst
 from scipy.signal import butter, sosfilt
 
 from musicsim.audio import (
+    DESCRIPTORS,
     HARMONY_SIZE,
     KEYS,
     MODES,
@@ -22,7 +25,7 @@ from musicsim.audio import (
     mfcc,
     rhythm,
 )
-from musicsim.audio.descriptors import k_weighting
+from musicsim.audio.descriptors import k_weighting, measure_steadiness
 from tests.audio.generated import clicks
 
 SCALES = {"major": (0, 2, 4, 5, 7, 9, 11), "minor": (0, 2, 3, 5, 7, 8, 10)}
@@ -81,6 +84,25 @@ def test_sound_without_beat_has_no_tempo(y):
 def test_tempo_is_within_histogram_range(values):
     found = estimate_tempo(values / max(values[:48].sum(), 1e-6))
     assert found is None or 29 < found < 465
+
+
+def test_steadiness_of_known_sounds():
+    assert measure_steadiness(rhythm(clicks(120))) > 80
+    assert measure_steadiness(rhythm(noise(30))) < 30, "no tempo, as below this value the tempo is unknown"
+    # nine of 48 bins, or fewer at the ends of the histogram
+    assert measure_steadiness(rhythm(np.zeros(30 * SAMPLE_RATE, np.float32))) == pytest.approx(100 * 9 / 48)
+
+
+@given(npst.arrays(np.float32, RHYTHM_SIZE, elements=st.floats(0, 1, width=32)))
+def test_steadiness_is_a_percentage(values):
+    assert 0 <= measure_steadiness(values / max(values[:48].sum(), 1e-6)) <= 100 + 1e-4
+
+
+def test_every_descriptor_has_a_value_and_a_scale():
+    assert {*DESCRIPTORS, "key", "mode"} == {field.name for field in fields(Descriptors)}
+    values = heard(clicks(120, seconds=30) + noise(30))
+    assert None not in [getattr(values, name) for name in DESCRIPTORS]
+    assert all(one.ends[0] < one.ends[1] for one in DESCRIPTORS.values())
 
 
 # --- key --------------------------------------------------------------------------------------------------------

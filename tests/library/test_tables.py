@@ -1,11 +1,17 @@
 """Tests of tables of extensions in the database of a library."""
 
+import sqlite3
+
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
+from musicsim.explorer.refresh.add_music import bring_up_to_date
 from musicsim.library import Library
 from musicsim.library.db import schema
+from musicsim.progress import no_progress
 
 
 @pytest.fixture
@@ -27,6 +33,30 @@ def test_read_only_library_names_missing_table(tiny_library, request, monkeypatc
     monkeypatch.setattr("musicsim.library.library.is_writable", lambda path: False)
     with pytest.raises(LibraryError, match=r"not have the table 'later' yet"):
         Library.open(tiny_library.folder)
+
+
+@pytest.fixture
+def before_steadiness(tiny_library):
+    """Return the folder of a library from before songs had a steadiness."""
+    with sqlite3.connect(tiny_library.folder / LIBRARY_FILE) as connection:
+        connection.execute("ALTER TABLE songs DROP COLUMN steadiness")
+        connection.execute("UPDATE songs SET descriptor_version = 1")
+    return tiny_library.folder
+
+
+def test_columns_of_new_descriptors_are_added_and_filled(before_steadiness):
+    with Library.open(before_steadiness) as library:
+        assert [song.steadiness for song in library.songs()] == [None] * 12
+        assert bring_up_to_date(library, progress=no_progress)
+        assert all(0 < song.steadiness <= 100 for song in library.songs())
+        column = library.table().columns.steadiness
+        np.testing.assert_allclose(column, [song.steadiness for song in library.songs()], rtol=1e-6)  # float32
+
+
+def test_read_only_library_names_missing_descriptor(before_steadiness, monkeypatch):
+    monkeypatch.setattr("musicsim.library.library.is_writable", lambda path: False)
+    with pytest.raises(LibraryError, match=r"not have the descriptor steadiness yet, and is read-only"):
+        Library.open(before_steadiness)
 
 
 def test_lost_core_table_is_not_recreated(tiny_library):

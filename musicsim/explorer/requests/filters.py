@@ -56,6 +56,7 @@ class Filters:
     loudness: tuple[float, float] | None = _range_of("loudness")
     brightness: tuple[float, float] | None = _range_of("brightness")
     energy: tuple[float, float] | None = _range_of("energy")
+    steadiness: tuple[float, float] | None = _range_of("steadiness")
 
     def __post_init__(self) -> None:
         settle(self)
