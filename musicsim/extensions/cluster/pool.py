@@ -220,7 +220,8 @@ class ClusterPool(AbstractContextManager["ClusterPool"]):
             return None
         try:
             return self._client.scatter(work, broadcast=True, hash=False, timeout=CONNECT_S)
-        except (OSError, TimeoutError, CancelledError):
+        except (OSError, TimeoutError, CancelledError, ValueError):
+            # Dask raises a ValueError about "replicate" if the last worker stops or pauses during the call
             return None
 
     def _max_pending(self) -> int:

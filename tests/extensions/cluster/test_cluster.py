@@ -21,6 +21,8 @@ from tests.waiting import PATIENCE_S
 
 pytest.importorskip("distributed")
 
+from distributed import Client
+
 from benchmarks.support.dask_processes import DaskProcesses
 from musicsim.extensions.cluster import pool as cluster
 from musicsim.extensions.cluster.pool import ClusterPool
@@ -112,6 +114,21 @@ def test_rejects_workers_of_another_version(dask, monkeypatch):
     monkeypatch.setattr(cluster, "__version__", "0.0.1")
     with ClusterPool(dask.address) as pool, pytest.raises(LibraryError, match=r"Install musicsim 0\.0\.1"):
         results(pool, double, [1])
+
+
+@pytest.mark.long
+def test_workers_that_pause_while_work_is_sent_lose_no_results(dask, monkeypatch):
+    send, refusals = Client.scatter, [ValueError("Can not use replicate to delete data")]
+
+    def refuse_once(client, *work, **options):
+        if refusals:
+            raise refusals.pop()  # as Dask does if no worker runs when it copies the work
+        return send(client, *work, **options)
+
+    monkeypatch.setattr(Client, "scatter", refuse_once)
+    with ClusterPool(dask.address) as pool:
+        assert sorted(results(pool, double, range(50))) == [(n, 2 * n) for n in range(50)]
+    assert not refusals
 
 
 @pytest.mark.long
