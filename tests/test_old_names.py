@@ -1,4 +1,4 @@
-"""Tests of names with British spelling: they still work, and say how they are called now."""
+"""Tests of old names: they still work, and say how they are called now."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,13 @@ from musicsim.relevance import Relevance
 
 @pytest.mark.parametrize(
     ("package", "old", "new"),
-    [(audio, "analyse_sound", "analyze_sound"), (evaluation, "nearest_neighbours", "nearest_neighbors")],
+    [
+        (audio, "analyse_sound", "analyze_sound"),
+        (audio, "HEARD", "DESCRIPTORS"),
+        (evaluation, "nearest_neighbours", "nearest_neighbors"),
+    ],
 )
-def test_old_names_are_the_new_functions(package, old, new):
+def test_old_names_give_the_new_ones(package, old, new):
     with pytest.warns(DeprecationWarning, match=f"{old} is called {new} now"):
         assert getattr(package, old) is getattr(package, new)
     assert new in dir(package)
