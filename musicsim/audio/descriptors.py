@@ -53,7 +53,7 @@ def describe(
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must have shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
-    tempo, steadiness = (None, None) if rhythm is None else (estimate_tempo(rhythm), measure_steadiness(rhythm))
+    tempo, steadiness = (None, None) if rhythm is None else _describe_beat(rhythm)
     key, mode = (None, None) if harmony is None else estimate_key(harmony)
     return Descriptors(tempo, key, mode, *_describe_levels(mfcc), steadiness)
 
@@ -65,13 +65,7 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
     prior. The result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is
     None if :func:`measure_steadiness` is below 30.
     """
-    best, padded, share = _find_beat(rhythm)
-    if share < _MIN_BEAT:
-        return None
-    below, peak, above = np.log(np.maximum(padded[best + _OCTAVE - 1 : best + _OCTAVE + 2], _TINY))
-    curvature = below - 2 * peak + above
-    shift = 0.5 * (below - above) / curvature if curvature < 0 else 0.0
-    return float(TEMPOS[best] * 2.0 ** (np.clip(shift, -0.5, 0.5) / _OCTAVE))
+    return _describe_beat(rhythm)[0]
 
 
 def measure_steadiness(rhythm: FloatingArray) -> float:
@@ -80,11 +74,11 @@ def measure_steadiness(rhythm: FloatingArray) -> float:
     A regular beat at one tempo gives almost 100. Sound that repeats at no tempo gives 19, the share of nine bins.
     `rhythm` is :func:`musicsim.audio.rhythm`, (240,).
     """
-    return 100 * _find_beat(rhythm)[2]
+    return _describe_beat(rhythm)[1]
 
 
-def _find_beat(rhythm: FloatingArray) -> tuple[int, Float64Array, float]:
-    """Return the bin of the best tempo, the histogram with a margin of an octave, and the share around that tempo."""
+def _describe_beat(rhythm: FloatingArray) -> tuple[float | None, float]:
+    """Return the tempo and the steadiness."""
     if rhythm.shape != (RHYTHM_SIZE,):
         raise ValueError(f"rhythm must have shape ({RHYTHM_SIZE},), not {rhythm.shape}.")
     h = rhythm[: len(TEMPOS)].astype(np.float64)
@@ -94,7 +88,13 @@ def _find_beat(rhythm: FloatingArray) -> tuple[int, Float64Array, float]:
     prior = np.exp(-0.5 * np.square(np.log2(TEMPOS / _PREFERRED) / _SPREAD))
     best = int(np.argmax(prior * (h + _OCTAVE_WEIGHT * (slower + faster))))
     centers = best + 1 + _OCTAVE * np.arange(3)
-    return best, padded, sum(float(near[center - 1 : center + 2].sum()) for center in centers.tolist())
+    share = sum(float(near[center - 1 : center + 2].sum()) for center in centers.tolist())
+    if share < _MIN_BEAT:
+        return None, 100 * share
+    below, peak, above = np.log(np.maximum(padded[best + _OCTAVE - 1 : best + _OCTAVE + 2], _TINY))
+    curvature = below - 2 * peak + above
+    shift = 0.5 * (below - above) / curvature if curvature < 0 else 0.0
+    return float(TEMPOS[best] * 2.0 ** (np.clip(shift, -0.5, 0.5) / _OCTAVE)), 100 * share
 
 
 def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:

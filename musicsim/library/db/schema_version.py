@@ -66,7 +66,8 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
 
     Also create tables of new extensions, and columns of new descriptors.
     """
-    tables = sa.inspect(connection).get_table_names()
+    inspector = sa.inspect(connection)
+    tables = inspector.get_table_names()
     if not tables and not read_only:
         create_tables(connection)
         return
@@ -100,7 +101,7 @@ def prepare_tables(connection: sa.Connection, place: str, *, read_only: bool = F
             f"{place}: this library was created by a version of musicsim before 1.0 and cannot be opened (schema "
             f"{version}; this version needs {SCHEMA_VERSION}). Add its music folders to a new library."
         )
-    known = {column["name"] for column in sa.inspect(connection).get_columns("songs")}
+    known = {column["name"] for column in inspector.get_columns("songs")}
     for name in [name for name in DESCRIPTORS if name not in known]:
         _check_writable(place, f"the descriptor {name}", read_only)
         connection.exec_driver_sql(f"ALTER TABLE songs ADD COLUMN {name} FLOAT")

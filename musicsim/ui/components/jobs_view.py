@@ -184,8 +184,9 @@ def job_panel(library: Library, job: Job, revision: int | None = None) -> None:
 
     The page runs again when the job ends, or when the library's revision is no longer `revision`.
     """
-    view = view_job(library, job.id, revision)  # before the job is read: if it changes in between, the page runs again
-    job = library.jobs.get(job.id)
+    if job.is_active:
+        view = view_job(library, job.id, revision)  # before the job is read: if it changes then, the page runs again
+        job = library.jobs.get(job.id)
     if job.is_active:
         with st.container(border=True):
             _show_active(library, job, view, revision)
