@@ -1,6 +1,6 @@
 """Format counts, durations and names in texts."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 
 def clean(text: object) -> str:
@@ -17,6 +17,12 @@ def count(n: int, noun: str) -> str:
 def count_are(n: int, noun: str) -> str:
     """Return a number with its noun and verb, such as “1 song is” or “2 songs are”."""
     return f"{count(n, noun)} {'is' if n == 1 else 'are'}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Join words with commas, and with "and" before the last one."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def duration(seconds: float) -> str:

@@ -42,7 +42,14 @@ from musicsim.explorer.learning.task import (
     whole_groups,
 )
 from musicsim.explorer.learning.two_way import Space
-from musicsim.explorer.learning.verdict import RANKED, find_losses, first_within_error, gain_and_error, leads_of
+from musicsim.explorer.learning.verdict import (
+    RANKED,
+    find_losses,
+    finite_mean,
+    first_within_error,
+    gain_and_error,
+    leads_of,
+)
 from musicsim.explorer.models.encoders import has_features
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
@@ -214,8 +221,7 @@ class _Choice:
             gains.append(np.concatenate([self._gain_from(supervision, way, fold) for fold in self.folds]))
         if not gains:
             return False
-        n_scored = np.isfinite(gains).sum(axis=0)
-        return self._certain_gain(self._gain(way) - np.nansum(gains, axis=0) / np.maximum(n_scored, 1)) <= 0
+        return self._certain_gain(self._gain(way) - np.nan_to_num(finite_mean(gains))) <= 0
 
     def _gain_from(self, supervision: Supervision, way: Way, fold: Fold) -> Float64Array:
         """Return the gain of each query of a fold, averaged over the measures, by training on other supervision."""

@@ -14,8 +14,9 @@ import numpy as np
 
 from musicsim import evaluation
 from musicsim._arrays import Int64Array
+from musicsim.explorer.learning.search_ranking import join_scores
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import Task, TrainingProgress
+from musicsim.explorer.learning.task import Task, TrainingProgress, mean_score
 from musicsim.explorer.learning.two_way import RESAMPLED, Scores, Space, TwoWay
 from musicsim.explorer.learning.verdict import Lead, leads_above
 
@@ -91,6 +92,6 @@ def _score_popularity(supervision: Supervision, queries: Int64Array, database: I
         return {}
     relevance = supervision.relevance(database).restrict(queries, database)
     order = -supervision.popularity[database]
-    scores = [evaluation.distance_scores(order[None], relevance.restrict([q])) for q in range(len(queries))]
-    means = {name: np.array([one[name][0] for one in scores]) for name in RESAMPLED}
-    return {name: float(np.nanmean(each)) for name, each in means.items() if np.isfinite(each).any()}
+    each = join_scores(evaluation.distance_scores(order[None], relevance.restrict([q])) for q in range(len(queries)))
+    means = {name: mean_score(each[name]) for name in RESAMPLED}
+    return {name: mean for name, mean in means.items() if np.isfinite(mean)}

@@ -96,7 +96,7 @@ def first_within_error(scores: Sequence[Float64Array], groups: Sequence[Any]) ->
     `scores` are those of the same queries with each setting, beginning with the setting that changes the distances
     least. The best setting is often best by chance, and the first ones harm other artists less.
     """
-    best = max(range(len(scores)), key=lambda place: _finite_mean(scores[place]))
+    best = max(range(len(scores)), key=lambda place: finite_mean(scores[place]))
 
     def is_worse(place: int) -> bool:
         mean, error = gain_and_error(scores[best], scores[place], groups)
@@ -140,14 +140,14 @@ class _Gain:
     @classmethod
     def of(cls, before: Scores, after: Scores, name: str) -> _Gain:
         differences = after.each[name] - before.each[name]
-        mean = float(_finite_mean(differences))
+        mean = float(finite_mean(differences))
         parts = ("both", "of_database", "of_queries")
         return cls(mean, *(getattr(after, part)[name] - getattr(before, part)[name] for part in parts))
 
     def above(self, others: Sequence[_Gain]) -> _Gain:
         """Return the difference between this gain and the mean of others."""
         parts = ("mean", "both", "of_database", "of_queries")
-        return _Gain(*(getattr(self, p) - _finite_mean([getattr(one, p) for one in others]) for p in parts))
+        return _Gain(*(getattr(self, p) - finite_mean([getattr(one, p) for one in others]) for p in parts))
 
     def interval(self, n: int, n_measures: int = 1) -> tuple[float, float]:
         """Return the 95% interval for queries by `n` artists.
@@ -168,7 +168,7 @@ class _Gain:
         return float(self.mean + low), float(self.mean + high)
 
 
-def _finite_mean(values: Any) -> Any:
+def finite_mean(values: Any) -> Any:
     """Return the mean over the first axis, without nan; nan where nothing is left."""
     table = np.asarray(values, np.float64)
     n = np.isfinite(table).sum(axis=0)
@@ -200,12 +200,6 @@ def lead_words(name: str, lead: Lead, baseline: str = "", evidence: str = "") ->
         f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f}{baseline} "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f}{shuffled})"
     )
-
-
-def join_words(words: Sequence[str]) -> str:
-    """Join words with commas, and with "and" before the last one."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def space_hubness(X: FloatingArray) -> float:

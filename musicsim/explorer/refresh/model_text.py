@@ -5,16 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from musicsim.explorer.learning.automatic import SOUND_ALONE
-from musicsim.explorer.learning.verdict import (
-    BETTER,
-    MEASURES,
-    NO_DIFFERENCE,
-    WORSE,
-    Lead,
-    find_losses,
-    join_words,
-    lead_words,
-)
+from musicsim.explorer.learning.verdict import BETTER, MEASURES, NO_DIFFERENCE, WORSE, Lead, find_losses, lead_words
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
@@ -25,7 +16,7 @@ from musicsim.explorer.refresh.model_catalogue import TAKEN_KIND
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
 from musicsim.library import Library
 from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
-from musicsim.wording import count
+from musicsim.wording import count, join_words
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:

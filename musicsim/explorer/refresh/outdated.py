@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from musicsim.audio import DESCRIPTORS, FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer.models.schema import Versions, read_json_file
 from musicsim.library import Library
-from musicsim.wording import count
+from musicsim.wording import count, join_words
 
 _MODEL_CHANGE = "by timbre, changes in timbre, and rhythm, regardless of loudness"
 
@@ -32,7 +32,7 @@ class Upgrade:
         if self.reasons:
             return f"This version of musicsim compares {improved} The model will be updated {how} {then}"
         songs = count(self.n_undescribed, "song")
-        return f"The key, {', '.join([*DESCRIPTORS][:-1])} and {[*DESCRIPTORS][-1]} of {songs} will be computed {how}"
+        return f"The {join_words(['key', *DESCRIPTORS])} of {songs} will be computed {how}"
 
 
 def pending_upgrade(library: Library) -> Upgrade | None:

@@ -27,7 +27,8 @@ NOWHERE = "."  # folder of a song whose artist is known, so that the real folder
 _PLAIN = (
     *("title", "artist", "album_artist", "album", "track", "year", "genre", "duration_s"),
     *("feature_version", "mb_recording_id", "mb_artist_id", "mb_album_id", "sound_hash"),
-    *(*DESCRIPTORS, "key", "mode", "descriptor_version"),
+    *DESCRIPTORS,
+    *("key", "mode", "descriptor_version"),
 )
 _MODEL = (
     *("id", "name", "created_at", "n_songs_fitted", "n_features", "n_dimensions", "is_active", "is_complete"),

@@ -22,12 +22,13 @@ from musicsim.explorer.learning.automatic import learn_ranking
 from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
-from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, find_losses, join_words, lead_words, leads_of
+from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, find_losses, lead_words, leads_of
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress, no_progress
+from musicsim.wording import join_words
 
 _FOLDS, _FOLDS_OF_ITSELF = 5, 3
 _MAX_QUERIES = 2_000
