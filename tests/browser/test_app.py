@@ -487,6 +487,18 @@ def test_thumbs_are_stored_and_title_opens_song(page, address, home):
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
 
 
+def test_title_of_song_comes_before_its_queue(page, address, home):
+    """The queue can take seconds in a large library; the song plays from the first click on."""
+    song = songs_of(home)[3]
+    play_slowly(page)
+    page.route("**/api/queue?*", lambda route: None)  # never answered
+    visit(page, address, query=f"?song={song.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player_plays(page, song.id)
+    expect(page.get_by_test_id("player-title")).to_have_text(song.title)
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_library_is_switched_in_sidebar(page, address):
     visit(page, address)
     wait_for_map(page)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { follow, move, nextPlayable, recentSongs, remove } from "../../musicsim/web/player/queue.js";
+import { describe, follow, move, nextPlayable, recentSongs, remove } from "../../musicsim/web/player/queue.js";
 
 const track = (uid, song = uid) => ({ uid, song_id: song });
 const queue = (uids, index) => ({ tracks: uids.map((uid) => track(uid)), index });
@@ -46,6 +46,18 @@ test("changes leave the old queue as it was", () => {
   move(before, 1, 1);
   follow(before, [track(9)], 0);
   assert.deepEqual(seen(before), [[1, 2, 3], 0]);
+});
+
+test("songs that played before their description get it, and the others keep theirs", () => {
+  const tracks = [
+    { uid: 1, song_id: 5, title: "", is_described: false },
+    { uid: 2, song_id: 5, title: "Song A" }, // a blind track
+    { uid: 3, song_id: 6, title: "", is_described: false },
+  ];
+  const [first, blind, unknown] = describe(tracks, [{ uid: 0, song_id: 5, title: "Tides" }]);
+  assert.deepEqual(first, { uid: 1, song_id: 5, title: "Tides", is_described: true });
+  assert.equal(blind.title, "Song A");
+  assert.equal(unknown.is_described, false);
 });
 
 test("failed songs are skipped, and the ones before are not played again", () => {

@@ -48,12 +48,12 @@ const PAGE_CSS = `
 
 /** @typedef {queues.Track} Track */
 
-/** Return what is needed to play a song of a library. @returns {any} */
+/** Return what is needed to play a song of a library, before the server has described it. @returns {any} */
 export function trackOf(library, id, { title = "", artist = "" } = {}) {
   const address = (name) => `songs/${id}/${name}?library=${encodeURIComponent(library)}`;
   return {
     song_id: id, title, artist, url: address("audio"), peaks_url: address("peaks"), cover_url: address("cover"),
-    duration_s: null, start_s: 0, loudness: null, reason: "", choice_id: 0,
+    duration_s: null, start_s: 0, loudness: null, reason: "", choice_id: 0, is_described: false,
   };
 }
 
@@ -259,18 +259,24 @@ export class Engine {
     this.failed.clear();
     this.tracks = this.entries(tracks);
     this.load(start, { play: true });
+    this.describe();
   }
 
-  /** Play songs of a library: the first at once, even before the server has described them. */
+  /** Play songs of a library. */
   async playSongs(ids, start, { library, name = "", titles = /** @type {any[]} */ ([]) }) {
     this.play(ids.map((id, i) => trackOf(library, id, titles[i])), start, { library, name });
-    const uids = this.tracks.map((track) => track.uid);
-    const tracks = await fetchTracks(library, ids).catch((error) => {
+  }
+
+  /** Ask the server for what is not known yet about songs of the queue, which may play already. */
+  async describe() {
+    const { library } = this;
+    const unknown = this.tracks.filter((track) => track.is_described === false);
+    if (!unknown.length) return;
+    const tracks = await fetchTracks(library, unknown.map((track) => track.song_id)).catch((error) => {
       console.debug("player: songs without a description", error);
       return /** @type {Track[]} */ ([]);
     });
-    const described = new Map(tracks.map((track) => [track.song_id, track]));
-    this.tracks = this.tracks.map((track) => (uids.includes(track.uid) ? { ...track, ...described.get(track.song_id), uid: track.uid } : track));
+    this.tracks = queues.describe(this.tracks, tracks);
     this.announce();
     this.queueChanged();
   }
@@ -650,6 +656,7 @@ export class Engine {
     this.thumbs = new Map(saved.thumbs);
     this.lately = saved.lately ?? [];
     if (this.tracks[saved.index]) this.load(saved.index, { play: false, at: saved.position });
+    this.describe();
   }
 
   tick() {

@@ -32,6 +32,13 @@ export function follow({ tracks, index }, entries, nBefore) {
   return { tracks: entries.toSpliced(nBefore, 0, track), index: Math.min(nBefore, entries.length) };
 }
 
+/** Give the songs that the server has described now what it knows; they keep their places. @param {Track[]} tracks @param {Track[]} described @returns {Track[]} */
+export function describe(tracks, described) {
+  const known = new Map(described.map((track) => [track.song_id, track]));
+  const add = (/** @type {Track} */ track) => ({ ...track, ...known.get(track.song_id), uid: track.uid, is_described: known.has(track.song_id) });
+  return tracks.map((track) => (track.is_described === false ? add(track) : track));
+}
+
 /** Return the index of the next track that has not failed, or -1. @param {Queue} queue @param {Set<number>} failed @returns {number} */
 export function nextPlayable({ tracks, index }, failed) {
   return tracks.findIndex((track, i) => i > index && !failed.has(track.uid));
