@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from musicsim import evaluation
 from musicsim.errors import ModelError
+from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.evaluation.quality import load_held_out
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, relevance_of, shares_in_order
 from musicsim.explorer.learning.supervision import Supervision
@@ -62,6 +64,22 @@ def test_random_answers_score_at_chance():
     judged = learn_from_answers(X, _answered(X, [0], 120, 4, share_wrong=1.0), Cs=(100.0,), on_progress=_quiet)
     # 120 answers of two comparisons each: the standard error is .04 around .5, the share that guessing gets right
     assert judged.lead.after == pytest.approx(0.5, abs=0.12)
+
+
+def test_interval_is_wider_than_for_independent_answers(monkeypatch):
+    """Five folds share most of their answers: Nadeau and Bengio's factor of the variance is 1 + 5 / 4."""
+    found = []
+
+    def note(*given):
+        found.append(bootstrap_pairs(*given))
+        return found[-1]
+
+    monkeypatch.setattr(evaluation, "bootstrap_pairs", note)
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    judged = learn_from_answers(X, _answered(X, [0], 40, 1, 0.2), Cs=(10.0,), n_shuffles=1, on_progress=_quiet)
+    lead, ((mean, low, high), above) = judged.lead, found
+    assert (lead.low - mean, lead.high - mean) == pytest.approx((1.5 * (low - mean), 1.5 * (high - mean)))
+    assert (lead.above_low - above[0]) == pytest.approx(1.5 * (above[1] - above[0]))
 
 
 def test_repeated_question_stays_in_one_fold():
