@@ -29,15 +29,12 @@ __all__ = ["enrich", "measure"]
 _DAY_S = 86_400
 _TAGS = ("calm", "party", "piano", "live", "acoustic", "summer", "sad", "guitar")
 _RULES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("tempo between {0} and 130", "year between 1970 and 1989", "genre is Jazz, Soul"), "random"),
-    (("tempo >= {0}", "energy > 15", "loudness < -10", "mode is minor"), "tempo"),
-    (("plays >= 3", "played not in the last {0}", "genre is Rock", "year < 2000"), "played"),
-    (("rating >= 3", "added in the last {0}", "tag is calm, piano", "tempo < 110", "year > 1980"), "added"),
-    (
-        ("tag is live or genre is Folk", "plays < {0}", "minutes < 5", "tempo > 90", "key is C, G, D", "year > 1965"),
-        "plays",
-    ),
-    (("similar nearest percent 1 to {song}", "tempo > {0}", "year > 1970", "plays = 0"), "similar"),
+    (("tempo:{0}..130 year:1970..1989 genre:=Jazz,Soul",), "random"),
+    (("tempo:{0}.. energy:>15 loudness:<-10 mode:minor",), "tempo"),
+    (("plays:3.. -played:{0}d genre:=Rock year:<2000",), "played"),
+    (("rating:3.. added:{0}d tag:=calm,piano tempo:<110 year:>1980",), "added"),
+    (("tag:=live or genre:=Folk", "plays:<{0} minutes:<5 tempo:>90 key:C,G,D year:>1965"), "plays"),
+    (("similar:1%@{song} tempo:>{0} year:>1970 plays:0",), "similar"),
 )
 """Conditions and orders; {0} is the value that a person is typing, and {song} is the id of a song."""
 _TYPED = (105, 106, 107, 108, 109)

@@ -96,7 +96,7 @@ def test_generated_playlist_is_saved_in_library(tiny_library):
 
 
 def test_prints_tables_without_json_option(library):
-    out, _ = run("list", "--search", "noise 2", library=library)
+    out, _ = run("list", "title:noise 2", library=library)
     assert "Song noise 2" in out
     assert "Song tones" not in out
 

@@ -21,7 +21,7 @@ NOTHING = [
     (("similar", "--words", "noise clicks"), "no song matches; without “noise” there are 4."),
     (("similar", "--like", 1, "--words", "noise clicks"), "no song matches; without “clicks” there are 4."),
     (("playlist", "--seed", 1, "--genre", "Genre noise", "--seconds", 1, 2), "without --seconds there are 4."),
-    (("list", "--search", "xyzzy"), "no song matches 'xyzzy'."),
+    (("list", "title:xyzzy"), "no song matches 'title:xyzzy'."),
 ]
 
 

@@ -46,15 +46,15 @@ COMMANDS = {
     ),
     "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _LIBRARY),
     "list": Command("list:list_songs", "List the songs in the library.", _LIBRARY),
-    "edit": Command("list:edit", "Edit the tags of songs; your music files are not changed.", _LIBRARY),
-    "artists": Command("list:artists", "List artists that probably have several spellings, and merge them.", _LIBRARY),
+    "edit": Command("edit:edit", "Edit the tags of songs; your music files are not changed.", _LIBRARY),
+    "artists": Command("edit:artists", "List artists that probably have several spellings, and merge them.", _LIBRARY),
     "duplicates": Command(
-        "list:duplicates", "List duplicate songs; results and playlists show only the first of each group.", _LIBRARY
+        "edit:duplicates", "List duplicate songs; results and playlists show only the first of each group.", _LIBRARY
     ),
-    "failed": Command("list:list_failures", "List failed and skipped files, with reasons.", _LIBRARY),
-    "missing": Command("list:list_missing", "List songs whose files are missing.", _LIBRARY),
+    "failed": Command("edit:list_failures", "List failed and skipped files, with reasons.", _LIBRARY),
+    "missing": Command("edit:list_missing", "List songs whose files are missing.", _LIBRARY),
     "forget": Command(
-        "list:forget", "Remove a folder and its songs from the library; your music files are not changed.", _LIBRARY
+        "edit:forget", "Remove a folder and its songs from the library; your music files are not changed.", _LIBRARY
     ),
     "similar": Command(
         "similar:similar",

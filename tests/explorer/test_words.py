@@ -12,7 +12,7 @@ from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.snapshot.words import parse_words, suggest_words
+from musicsim.explorer.snapshot.words import Words, parse_words, suggest_words
 from musicsim.library.db import schema
 from tests.command import run
 
@@ -42,7 +42,6 @@ def found(snapshot, text):
         ("very fast", lambda s, n: n >= 10),
         ("not slow", lambda s, n: n >= 4),
         ("slow solo-piano 1990s", lambda s, n: n in {0, 3} and s.year >= 1990),
-        ("Solo Piano, please", None),
         ("70s minor", lambda s, n: s.year < 1980 and n % 2 == 0),
         ("1972-1981", lambda s, n: 1972 <= s.year <= 1981),
         ("after 1980 not genre noise", lambda s, n: s.year > 1980 and s.genre != "Genre noise"),
@@ -52,14 +51,62 @@ def found(snapshot, text):
         ("about 100 bpm", lambda s, n: s.tempo == 100),
         ("calm", lambda s, n: n == 0),  # a tag of that name takes precedence over a descriptor
         ("quick", lambda s, n: n >= 8),
+        ("-slow", lambda s, n: n >= 4),
+        ("slow or very fast", lambda s, n: n < 4 or n >= 10),
+        ("(slow or fast) minor", lambda s, n: n % 2 == 0 and (n < 4 or n >= 8)),
+        ("not (slow or fast)", lambda s, n: 4 <= n < 8),
+        ("-(-slow)", lambda s, n: n < 4),
+        ("-words:'slow or minor'", lambda s, n: n >= 4 and n % 2 == 1),
+        ("tempo:100..120 -genre:noise", lambda s, n: 100 <= s.tempo <= 120 and "noise" not in s.genre),
+        ("artist:NOISE mode:minor", lambda s, n: s.artist == "Artist noise" and n % 2 == 0),
+        ("genre:='genre-noise' or title:'tones 1'", lambda s, n: s.genre == "Genre noise" or s.title == "Song tones 1"),
+        ("album:tones", lambda s, n: s.album == "Album tones"),
+        ("tag:piano year:..1985", lambda s, n: n in {0, 3, 6, 9} and s.year <= 1985),
+        ("plays:>0 or calm", lambda s, n: n == 0),
     ],
 )
 def test_words_filter_songs(heard, text, right):
     songs = heard.library.songs()
-    if right is None:
-        assert parse_words(heard, text).unknown == ("please",)
-        return
     assert found(heard, text) == [song.id for n, song in enumerate(songs) if right(song, n)]
+
+
+def test_songs_near_titled_song_are_found(heard):
+    X, ids = heard.X.astype(float), heard.row_ids
+    song = next(song for song in heard.library.songs() if song.title == "Song noise 2")
+    order = np.linalg.norm(X - X[heard.row_of(song.id)], axis=1).argsort()
+    assert found(heard, "similar:2@'song noise 2'") == found(heard, f"similar:2@{song.id}") == sorted(ids[order[:3]])
+    with pytest.raises(NotFoundError, match="several songs are called “noise”"):
+        found(heard, "similar:noise")
+    with pytest.raises(NotFoundError, match="no song is called “xyzzy”"):
+        found(heard, "similar:xyzzy")
+
+
+def test_query_is_explained_and_shortened(heard):
+    said = parse_words(heard, "slow (tempo:70.. or jazz tempo:x) -played:30d year:1970s")
+    assert [part.words for part in said.parts] == [
+        "slow for this library (up to 97 beats/min)", "tempo at least 70 beats/min", "played not in the last 30 days",
+        "year 1970 to 1979",
+    ]  # fmt: skip
+    assert said.unknown == ("jazz", "tempo:x")
+    assert said.drop_part(2) == "slow tempo:70.. year:1970..1979 jazz tempo:x"
+    (either,) = parse_words(heard, "slow minor or tempo:>150").parts
+    assert either.words == "slow for this library (up to 97 beats/min) and minor or tempo above 150 beats/min"
+    with pytest.raises(NotFoundError, match=r"tempo:x: .* must be followed by a number\. nothing matches “jazz”"):
+        filter_rows(heard, Filters(words="jazz tempo:x"))
+    with pytest.raises(
+        NotFoundError, match=r"nothing matches .*“xyzzy:3”.* such as tempo:120\.\. The fields are tempo,"
+    ):
+        filter_rows(heard, Filters(words="tempo 120 xyzzy:3"))
+    assert found(heard, "artist:=noise") == []
+
+
+def test_visitors_cannot_ask_about_the_owner(heard, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
+    private = ["plays:3..", "-played:never", "rating:5", "thumb:up", "added:3d", "folder:x"]
+    for text in private:
+        assert parse_words(heard, text) == Words((), (text,))
+        assert parse_words(heard, f"-({text})").parts == ()
+    assert parse_words(heard, "tempo:3..").unknown == ()
 
 
 @pytest.mark.parametrize(

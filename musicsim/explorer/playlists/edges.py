@@ -14,9 +14,10 @@ import numpy as np
 from musicsim import audio, playlist
 from musicsim._arrays import Float64Array, IntpArray
 from musicsim.errors import FeatureVersionError
-from musicsim.explorer.playlists.song_labels import Sources, play_counts
+from musicsim.explorer.playlists.song_labels import Sources
 from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.song_numbers import play_counts
 from musicsim.library import Song
 from musicsim.library.stores.genres import usual_spellings
 from musicsim.library.stores.playlists import OWN_PLAYLISTS

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from musicsim import playlist
-from musicsim._arrays import Float64Array, Int64Array
+from musicsim._arrays import Int64Array
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
@@ -75,13 +75,6 @@ def _digest(
         digest.update(np.ascontiguousarray(part).tobytes())
         digest.update(b"|")
     return digest.hexdigest()
-
-
-def play_counts(snapshot: Snapshot) -> Float64Array:
-    """Return each row's number of plays by all listeners."""
-    ids, counts = snapshot.library.listening.play_count_rows()
-    rows = snapshot.rows_of(ids)
-    return np.bincount(rows[rows >= 0], counts[rows >= 0], minlength=snapshot.n_indexed).astype(np.float64)
 
 
 def _plays_table(snapshot: Snapshot) -> "sparse.csr_array":

@@ -18,7 +18,7 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import FAMILIES, ClusterNames, build_hypergraph, default_weights
 from musicsim.explorer.playlists.reason_weights import factors_of
-from musicsim.explorer.playlists.song_labels import load_sources, play_counts
+from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.playlists.steering import (
     Pool,
     SoundRanks,
@@ -36,6 +36,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import IN_COMMON, describe_sound, describe_step
 from musicsim.explorer.snapshot.filtering import describe_unknown
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.song_numbers import play_counts
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted

@@ -24,9 +24,9 @@ class Filters:
     """
 
     words: str = option(
-        "", "Words that songs must match: tags, genres, artists, years (1960s), keys (A minor), tempo (120 bpm), "
-        "lyrics (about rain). Also slow, fast, calm, lively, quiet, loud, dark, bright, short and long. “Not” excludes "
-        "what follows.",
+        "", "A query that songs must match. It can contain words, such as tags, artists, years (1960s), keys (A "
+        "minor), lyrics (about rain), slow, fast, calm, dark or long, and fields: artist:miles, bpm:110..130 or "
+        "played:never. “-” excludes what follows.",
         label="Words",
     )  # fmt: skip
     artists: frozenset[str] = option(frozenset(), "Only songs by these artists.", label="Artists", name="artist")

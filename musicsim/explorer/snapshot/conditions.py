@@ -65,4 +65,15 @@ class All:
         return passing
 
 
-Condition = Among | Within | Listed | Not | All
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of the given conditions holds; there is at least one."""
+
+    conditions: "tuple[Condition, ...]"
+
+    def rows(self, columns: SongColumns) -> BoolArray:
+        passing: BoolArray = np.logical_or.reduce([part.rows(columns) for part in self.conditions])
+        return passing
+
+
+Condition = Among | Within | Listed | Not | All | AnyOf

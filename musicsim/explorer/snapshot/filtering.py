@@ -1,7 +1,7 @@
 """Evaluate filters, for searches, maps and playlists alike."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TypeVar
@@ -11,12 +11,13 @@ import numpy as np
 from musicsim._arrays import BoolArray
 from musicsim.audio import DESCRIPTORS, KEYS, MODES
 from musicsim.errors import NotFoundError
+from musicsim.explorer.requests import query
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import Option, list_changes, options_of
-from musicsim.explorer.snapshot.conditions import All, Among, Condition, Listed, Not, Within
+from musicsim.explorer.snapshot.conditions import All, Among, AnyOf, Condition, Listed, Not, Within
+from musicsim.explorer.snapshot.fields import has_genre, has_tag, match_field
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import parse_words, suggest_words
-from musicsim.library.stores.genres import genre_key
+from musicsim.explorer.snapshot.words import Part, Words, known_fields, parse_words, suggest_words
 from musicsim.public import is_public, refuse_visitors
 from musicsim.wording import count
 
@@ -38,7 +39,7 @@ def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
     choices = {"artist": filters.artists, "folder": filters.folders, "key": filters.keys, "mode": filters.modes}
     parts: list[Condition] = [Among(column, names) for column, names in choices.items() if names]
     if filters.genres:
-        parts.append(_has_genre(snapshot, filters.genres))
+        parts.append(has_genre(snapshot, filters.genres))
     if filters.no_folders:
         starts = tuple(os.path.join(folder, "") for folder in filters.no_folders)
         names = (name for name in snapshot.columns.folder.names if os.path.join(name, "").startswith(starts))
@@ -46,9 +47,9 @@ def condition_of(snapshot: Snapshot, filters: Filters) -> All | None:
     if filters.no_artists:
         parts.append(Not(Among("artist", filters.no_artists)))
     if filters.tags:
-        parts.append(_has_tag(snapshot, filters.tags))
+        parts.append(has_tag(snapshot, filters.tags))
     if filters.no_tags:
-        parts.append(Not(_has_tag(snapshot, filters.no_tags)))
+        parts.append(Not(has_tag(snapshot, filters.no_tags)))
     if filters.years is not None:
         first, last = filters.years
         parts.append(Within("year", max(first, 1), last))  # 0 means an unknown year
@@ -150,30 +151,48 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
 def _fits_words(snapshot: Snapshot, text: str) -> list[Condition]:
     words = parse_words(snapshot, text)
     if words.unknown:
-        raise NotFoundError(
-            f"{snapshot.library.name}: nothing matches {', '.join(f'“{word}”' for word in words.unknown)}. "
+        raise NotFoundError(f"{snapshot.library.name}: {explain_unknown(snapshot, words)}")
+    return [_condition_of_part(snapshot, part) for part in words.parts]
+
+
+def explain_unknown(snapshot: Snapshot, words: Words) -> str:
+    """Say which terms of a query are not understood, and what to write instead."""
+    sentences = list(words.hints)
+    strange = [word for word in words.unknown if not any(hint.startswith(f"{word}: ") for hint in words.hints)]
+    if strange:
+        sentences.append(
+            f"nothing matches {', '.join(f'“{word}”' for word in strange)}. "
             f"Leave it out. Some words that this library knows: {', '.join(suggest_words(snapshot))}."
         )
-    conditions: list[Condition] = []
-    for part in words.parts:
-        condition: Condition | None
-        ids = part.find_songs()
-        if ids is not None:
-            condition = Listed(np.isin(snapshot.row_ids, ids))
-        else:
-            condition = condition_of(snapshot, part.filters)
-            assert condition is not None
-        conditions.append(Not(condition) if part.is_not else condition)
-    return conditions
+    fields = known_fields()
+    if any(":" in word or word in fields for word in strange):
+        sentences.append(f"A field has a colon and a value, such as tempo:120.. The fields are {', '.join(fields)}.")
+    return " ".join(sentences)
 
 
-def _has_tag(snapshot: Snapshot, tags: Iterable[str]) -> Listed:
-    """Return the condition that one of the names is a tag or the genre of a song."""
-    ids = snapshot.library.listening.songs_tagged(tags)
-    return Listed(_has_genre(snapshot, tags).rows(snapshot.columns) | np.isin(snapshot.row_ids, ids))
+def _condition_of_part(snapshot: Snapshot, part: Part) -> Condition:
+    condition: Condition | None
+    if part.parts:
+        inner = tuple(_condition_of_part(snapshot, one) for one in part.parts)
+        condition = AnyOf(inner) if part.is_any else All(inner)
+    elif part.condition is not None:
+        condition = Listed(match_condition(snapshot, part.condition))
+    elif (ids := part.find_songs()) is not None:
+        condition = Listed(np.isin(snapshot.row_ids, ids))
+    else:
+        condition = condition_of(snapshot, part.filters)
+    assert condition is not None
+    return Not(condition) if part.is_not else condition
 
 
-def _has_genre(snapshot: Snapshot, genres: Iterable[str]) -> Among:
-    """Return the condition that a song's genre is one of the names, in any spelling."""
-    keys = {genre_key(name) for name in genres}
-    return Among("genre", frozenset(name for name in snapshot.columns.genre.names if genre_key(name) in keys))
+def match_condition(snapshot: Snapshot, condition: query.Condition, now: float | None = None) -> BoolArray:
+    """Return the mask (n_indexed,) of the songs that meet one condition of a query.
+
+    `now` is the time in seconds since 1970; by default, this moment. Raises NotFoundError for unknown words and songs.
+    """
+    if condition.field != "words":
+        return match_field(snapshot, condition, now)
+    mask = filter_rows(snapshot, Filters(words=str(condition.value[0])))
+    if mask is None:  # a text without a word accepts every song
+        mask = np.ones(snapshot.n_indexed, dtype=bool)
+    return ~mask if condition.is_negative else mask

@@ -1,8 +1,9 @@
-"""Parse text such as "slow piano 1960s", "fast bright minor" or "not rock" into filters; typos are corrected.
+"""Parse queries such as "slow piano 1960s" or "fast -rock played:never" into conditions; typos are corrected.
 
-Texts are read from left to right, the longest known phrase first. A phrase is looked up in this order: tags and genres,
-descriptors, years, tempos, keys, artists. Any other word can be part of a tag, a folder or a title, contain a typo, or
-be known to an extension. "Slow" means the slowest third of the library's songs, "very slow" the slowest sixth.
+:mod:`musicsim.explorer.requests.query` has the syntax. Words between fields are read from left to right, the longest
+known phrase first. A phrase is looked up in this order: tags and genres, descriptors, years, tempos, keys, artists. Any
+other word can be part of a tag, a folder or a title, contain a typo, or be known to an extension. "Slow" means the
+slowest third of the library's songs, "very slow" the slowest sixth.
 
 The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``. It returns the
 meaning of a word and the ids of the matching songs, or None.
@@ -25,12 +26,23 @@ import numpy as np
 from musicsim._arrays import Int64Array
 from musicsim.audio import DESCRIPTORS, MODES
 from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer.requests.query import (
+    BY_SOUND,
+    FIELDS,
+    PRIVATE,
+    Condition,
+    Group,
+    Problem,
+    Term,
+    Text,
+    parse_query,
+)
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import load_hooks
 from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public
 
-_MAX_TEXT = 200
+_MAX_TEXT = 1_000
 _MAX_PHRASE = 4  # maximum number of words in a tag or an artist's name
 _MIN_TYPO, _MIN_RATIO = 4, 0.75  # minimum length of a word with a typo, and its minimum similarity to the right word
 _MIN_PART = 3  # minimum length of a word in a name
@@ -53,7 +65,6 @@ _SYNONYMS = {
 _MAX_TITLES = 1000  # maximum number of songs whose titles contain a word
 _NOT, _VERY, _ABOUT = {"not", "no", "without"}, "very", "about"
 _FILLERS = {"a", "about", "and", "but", "by", "from", "in", "music", "of", "or", "some", "song", "songs", "the", "with"}
-_BY_SOUND = "sounds like"
 _DECADE = re.compile(r"(\d\d|\d{3}0)['’]?s")
 _YEARS = re.compile(r"(\d{4})(?:[-–](\d{4}))?")
 _BOUND = re.compile(r"(before|until|since|after) (\d{4})")
@@ -72,6 +83,9 @@ class Part:
     song_ids: Int64Array | None = field(default=None, compare=False)  # matching songs, found by an extension
     along: tuple[str, int] | None = None  # name of a column; 1 if songs with larger values match better, else -1
     is_not: bool = False  # matching songs are excluded
+    condition: Condition | None = None  # the condition, if the text names a field
+    parts: "tuple[Part, ...]" = ()  # the conditions, if there are several
+    is_any: bool = False  # whether one of `parts` is enough
     rank: Callable[[], Int64Array] | None = field(default=None, compare=False)  # finds ids, the nearest in sound first
 
     def find_songs(self) -> Int64Array | None:
@@ -88,6 +102,7 @@ class Words:
 
     parts: tuple[Part, ...]
     unknown: tuple[str, ...]
+    hints: tuple[str, ...] = ()  # sentences about terms that cannot be read, which are among `unknown`
     lacks_ranking: bool = False  # whether the text says "sounds like", but no extension ranks songs by sound
 
     @property
@@ -101,7 +116,7 @@ class Words:
 
 
 def parse_words(snapshot: Snapshot, text: str) -> Words:
-    """Read the first 200 characters of a text as conditions on songs."""
+    """Read the first 1,000 characters of a query."""
     return _reader(snapshot).read(text[:_MAX_TEXT])
 
 
@@ -109,8 +124,13 @@ def parse_sound(snapshot: Snapshot, text: str) -> Words | None:
     """Read a whole text as a condition on the sound; None if no extension ranks songs by sound."""
     if _reader(snapshot).rank is None:
         return None
-    words = parse_words(snapshot, f"{_BY_SOUND} {text.casefold().removeprefix(_BY_SOUND)}")
+    words = parse_words(snapshot, f"{BY_SOUND} {text.casefold().removeprefix(BY_SOUND)}")
     return words if words.parts else None
+
+
+def known_fields() -> list[str]:
+    """Return the names of the fields that this listener can use in a query."""
+    return [name for name in FIELDS if not (is_public() and name in PRIVATE)]
 
 
 def suggest_words(snapshot: Snapshot, n: int = 14) -> list[str]:
@@ -148,9 +168,51 @@ class _Reader:
         self.rank: Callable[[str], Int64Array] | None = lru_cache(maxsize=8)(rankings[0]) if rankings else None
 
     def _read(self, text: str) -> Words:
+        return self._read_group(parse_query(text))
+
+    def _read_group(self, group: Group) -> Words:
+        """Return the conditions of a group; alternatives are one part."""
+        read = [self._read_term(term) for term in group.terms]
+        parts = tuple(part for words in read for part in words.parts)
+        if group.match == "any":
+            alternatives = tuple(
+                _join_parts(words.parts, str(term))
+                for words, term in zip(read, group.terms, strict=True)
+                if words.parts
+            )
+            meaning = " or ".join(one.words for one in alternatives)
+            parts = (Part(" or ".join(one.text for one in alternatives), meaning, parts=alternatives, is_any=True),)
+            parts = parts if len(alternatives) > 1 else alternatives
+        return Words(
+            parts,
+            tuple(word for words in read for word in words.unknown),
+            tuple(hint for words in read for hint in words.hints),
+            any(words.lacks_ranking for words in read),
+        )
+
+    def _read_term(self, term: Term) -> Words:
+        if isinstance(term, Text):
+            return self._read_text(term.words)
+        if isinstance(term, Problem):
+            return Words((), (term.text,), (f"{term.text}: {term.why}",))
+        if isinstance(term, Condition) and term.field == "words":
+            term = replace(parse_query(str(term.value[0])), is_not=term.is_negative)
+        if isinstance(term, Condition):
+            if is_public() and term.field in PRIVATE:
+                return Words((), (str(term),))
+            return Words((Part(str(term), term.meaning, condition=term),), ())
+        words = self._read_group(term)
+        if not words.parts:
+            return words
+        part = _join_parts(words.parts, str(term))
+        if term.is_not:
+            part = Part(str(term), f"not {part.words}", parts=(part,), is_not=True)
+        return replace(words, parts=(part,))
+
+    def _read_text(self, text: str) -> Words:
         tokens = [token.strip(',.;:!?"“”()') for token in text.casefold().split()]
-        tokens = [token for token in tokens if token]
-        before, *sounds = f" {' '.join(tokens)} ".split(f" {_BY_SOUND} ")
+        tokens = [token for token in tokens if token.strip("-–")]
+        before, *sounds = f" {' '.join(tokens)} ".split(f" {BY_SOUND} ")
         if self.rank is None:
             parts, unknown = self._read_tokens(" ".join([before, *sounds]).split())
             return Words(tuple(parts), tuple(word for word, _ in unknown), lacks_ranking=bool(sounds))
@@ -162,7 +224,7 @@ class _Reader:
 
     def _rank_by_sound(self, sound: str) -> Part:
         assert self.rank is not None
-        return Part(f"{_BY_SOUND} {sound}", f"sounds like “{sound}”", rank=partial(self.rank, sound))
+        return Part(f"{BY_SOUND} {sound}", f"sounds like “{sound}”", rank=partial(self.rank, sound))
 
     def _read_tokens(self, tokens: Sequence[str]) -> tuple[list[Part], list[tuple[str, bool]]]:
         """Return the parts, and the unknown words, each with whether it is after "not"."""
@@ -293,6 +355,13 @@ class _Reader:
             if (match := find(self._snapshot.library, word)) is not None:
                 return Part(word, match[0], song_ids=match[1])
         return None
+
+
+def _join_parts(parts: tuple[Part, ...], text: str) -> Part:
+    """Return several conditions as one; a single condition stays as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    return Part(text, " and ".join(part.words for part in parts), parts=parts)
 
 
 def _group_spellings(names: Iterable[str]) -> dict[str, list[str]]:

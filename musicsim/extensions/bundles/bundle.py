@@ -22,8 +22,8 @@ from musicsim import LIBRARY_FILE, __version__
 from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
 from musicsim.errors import LibraryError, NotFoundError, StorageError
 from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.snapshot.song_numbers import play_counts
 from musicsim.extensions.bundles import public_copy
 from musicsim.library import Library
 from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked

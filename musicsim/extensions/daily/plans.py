@@ -9,11 +9,11 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 from musicsim.explorer.playlists.edges import ClusterNames
-from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.explorer.snapshot.map_columns import regions_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.song_numbers import play_counts
 from musicsim.extensions.daily.heard import count_plays, find_loved
 from musicsim.wording import add_number, count
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.audio import DESCRIPTORS
 from musicsim.errors import MusicsimError
-from musicsim.explorer.snapshot.conditions import All, Among, Condition, Not, Within
+from musicsim.explorer.snapshot.conditions import All, Among, AnyOf, Condition, Not, Within
 from musicsim.explorer.snapshot.model_rows import ModelRows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extras import install_command
@@ -308,9 +308,10 @@ def expression_of(condition: Condition) -> str | None:
     if isinstance(condition, Not):
         negated = expression_of(condition.condition)
         return None if negated is None else f"not ({negated})"
-    if isinstance(condition, All):
+    if isinstance(condition, All | AnyOf):
         parts = [expression_of(part) for part in condition.conditions]
-        return None if None in parts else f"({' and '.join(map(str, parts))})"
+        joint = " and " if isinstance(condition, All) else " or "
+        return None if None in parts else f"({joint.join(map(str, parts))})"
     return None
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import LibraryError
+from musicsim.explorer.requests.query import FIELDS, Condition
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.rules.finding import find_songs
-from musicsim.extensions.rules.rule import FIELDS, Condition, Rule, make_rule
+from musicsim.extensions.rules.rule import Rule, make_rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library import Library
 from musicsim.library.disk.arrays import atomic_path
@@ -23,10 +24,12 @@ ENDINGS = ("json", "nsp", *FORMATS)
 _MAX_BYTES = 1 << 20
 _NAVIDROME = {
     "tempo": "bpm", "year": "year", "minutes": "duration", "rating": "rating", "plays": "playCount",
-    "artist": "artist", "genre": "genre", "played": "lastPlayed", "added": "dateAdded",
+    "played": "lastPlayed", "added": "dateAdded",
+    **{name: name for name in ("artist", "album", "title", "genre")},
 }  # fmt: skip
 _SECONDS = {"minutes": 60.0}  # factors of fields that Navidrome stores in seconds
 _OPERATORS = {">": "gt", "<": "lt", "=": "is", "between": "inTheRange"}
+_NAMED = {"is": "is", "is not": "isNot", "contains": "contains", "does not contain": "notContains"}
 _DAYS = {"in the last": "inTheLast", "not in the last": "notInTheLast"}
 _EVERY_SONG = {"gt": {"playCount": -1}}  # Navidrome requires a condition
 
@@ -110,13 +113,13 @@ def _is_loved(condition: Condition) -> bool:
 
 
 def _navidrome_condition(condition: Condition) -> dict[str, Any]:
-    comparison, is_not = condition.comparison, "not" in condition.comparison
+    comparison = condition.comparison
     if _is_loved(condition):
-        return {"is": {"loved": not is_not}}
+        return {"is": {"loved": not condition.is_negative}}
     field, kind = _NAVIDROME[condition.field], FIELDS[condition.field]
     if kind == "names":
-        parts = [{"isNot" if is_not else "is": {field: name}} for name in condition.value]
-        return parts[0] if len(parts) == 1 else {"all" if is_not else "any": parts}
+        parts = [{_NAMED[comparison]: {field: name}} for name in condition.value]
+        return parts[0] if len(parts) == 1 else {"all" if condition.is_negative else "any": parts}
     if kind == "days":
         return {_DAYS[comparison]: {field: math.ceil(float(condition.value[0]))}}
     numbers = [_whole(float(value) * _SECONDS.get(condition.field, 1.0)) for value in condition.value]

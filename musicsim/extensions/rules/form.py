@@ -1,22 +1,24 @@
 """The rule that a person edits on the page: like a rule, but its conditions may be unfinished."""
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from dataclasses import field as made
 from itertools import count
 
-from musicsim.extensions.rules.rule import (
+from musicsim.explorer.requests.query import (
+    CHOICES,
     COMPARISONS,
     FIELDS,
     Condition,
-    Group,
     Match,
-    Rule,
     make_condition,
-    make_rule,
-    split_value,
+    parse_numbers,
 )
+from musicsim.extensions.rules.rule import Group, Rule, make_rule
 
+CHOSEN = {"artist": "artists", "genre": "genres", "tag": "tags", "folder": "folders"}
+"""Fields whose names are chosen from lists, and these lists."""
 _numbers = count(1)
 
 
@@ -38,12 +40,26 @@ class Line:
     @property
     def is_empty(self) -> bool:
         """True if the line has no value yet, so that it is not a condition."""
-        return not (self.names if FIELDS[self.field] == "names" else self.text.strip())
+        return not (self.names if self.is_chosen else self.text.strip())
+
+    @property
+    def is_chosen(self) -> bool:
+        """True if the value is chosen from a list of names."""
+        return self.field in CHOICES or (self.field in CHOSEN and "contain" not in self.comparison)
 
     def condition(self) -> Condition:
         """Return the condition; raises ValueError if the value is not valid."""
         kind = FIELDS[self.field]
-        value = list(self.names) if kind == "names" else split_value(kind, self.comparison, self.text.strip())
+        text = self.text.strip()
+        value: list[str] | list[float]
+        if self.is_chosen:
+            value = list(self.names)
+        elif kind == "words":
+            value = [text]
+        elif kind == "names":
+            value = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip()]
+        else:
+            value = parse_numbers(kind, text.removesuffix("%"))
         songs = self.songs if kind == "similar" else ()
         return make_condition(field=self.field, comparison=self.comparison, value=value, songs=songs)
 
@@ -124,7 +140,16 @@ class Form:
 
 
 def _line_of(condition: Condition) -> Line:
+    songs = tuple(song for song in condition.songs if isinstance(song, int))  # a saved rule has no titles
+    line = Line(condition.field, condition.comparison, songs=songs)
+    if line.is_chosen:
+        return replace(line, names=tuple(map(str, condition.value)))
     if FIELDS[condition.field] == "names":
-        return Line(condition.field, condition.comparison, names=tuple(map(str, condition.value)))
+        return replace(line, text=", ".join(_quote(str(name)) for name in condition.value))
     texts = (value if isinstance(value, str) else f"{value:.10g}" for value in condition.value)
-    return Line(condition.field, condition.comparison, " to ".join(texts), songs=condition.songs)
+    return replace(line, text=" to ".join(texts))
+
+
+def _quote(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"' if "," in name or '"' in name else name

@@ -7,11 +7,12 @@ from typing import Any
 import streamlit as st
 
 from musicsim.audio import DESCRIPTORS
+from musicsim.explorer.requests.query import CHOICES, COMPARED, COMPARISONS, FIELDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.rules.finding import Found, find_songs
-from musicsim.extensions.rules.form import Form, Line, LineGroup
+from musicsim.extensions.rules.form import CHOSEN, Form, Line, LineGroup
 from musicsim.extensions.rules.page_actions import FORM, edit, show_buttons, show_saved
-from musicsim.extensions.rules.rule import CHOICES, COMPARISONS, FIELDS, MATCHES, MAX_SONGS, ORDERS, Rule, RuleRequest
+from musicsim.extensions.rules.rule import MATCHES, MAX_SONGS, ORDERS, Rule, RuleRequest
 from musicsim.ui.base.keys import Key
 from musicsim.ui.base.openers import choices_of
 from musicsim.ui.base.option_widgets import describe
@@ -26,10 +27,10 @@ _LABELS = {
     "minutes": "Length (min)", "year": "Year", "rating": "Rating (1 to 5)",
     "plays": "Plays", "played": "Last played (days)", "added": "Date added (days)", "similar": "Similar to songs",
 }  # fmt: skip
-_WORDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "=": "exactly"}
-_PLACEHOLDERS = {"number": "120", "words": "slow piano 1960s", "days": "30", "similar": "100"}
+_PLACEHOLDERS = {
+    "number": "120", "names": "Part of a name", "words": "slow piano 1960s", "days": "30", "similar": "100",
+}  # fmt: skip
 _ORDER_LABELS = {"random": "Random, new every day", "similar": "Similarity"}
-_NAMES = {"artist": "artists", "genre": "genres", "tag": "tags"}
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -99,7 +100,7 @@ def _show_line(snapshot: Snapshot, line: Line) -> Line:
         words = COMPARISONS[kind]
         comparison = st.selectbox(
             "Comparison", words, words.index(line.comparison), key=f"rules_comparison_{line.id}_{kind}", width=170,
-            format_func=lambda word: _WORDS.get(word, word),
+            format_func=lambda word: COMPARED.get(word, word),
         )  # fmt: skip
         line = replace(line, comparison=comparison)
         with st.container(width="stretch"):
@@ -113,11 +114,11 @@ def _show_line(snapshot: Snapshot, line: Line) -> Line:
 
 def _show_value(snapshot: Snapshot, line: Line) -> Line:
     kind = FIELDS[line.field]
-    if kind == "names":
+    if line.is_chosen:
         key: Key[list[str]] = Key(
             f"rules_names_{line.id}_{line.field}", lambda: list(line.names), "names of a condition"
         )
-        field = "" if line.field in CHOICES else _NAMES[line.field]
+        field = "" if line.field in CHOICES else CHOSEN[line.field]
         names = CHOICES.get(line.field) or choices_of(snapshot).names.get(field, [])
         chosen = song_finder.find_names("Value", names, key=key, help="", placeholder="Any", field=field)
         return replace(line, names=tuple(chosen))

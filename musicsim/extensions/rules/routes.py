@@ -27,8 +27,10 @@ def save_rule(
     name: _Name, request: Annotated[RuleRequest, Depends(read_query(RuleRequest))], library: str | None = None
 ) -> dict[str, Any]:
     """Save a rule; it replaces a rule with the same name."""
+    opened = open_library(library)
     try:
-        return RuleStore(open_library(library)).save(name, request.rule()).as_json()
+        find_songs(snapshot_under(opened, None), request.rule())  # raises an error before anything changes
+        return RuleStore(opened).save(name, request.rule()).as_json()
     except ValueError as error:
         raise HTTPException(422, str(error)) from error
 

@@ -7,6 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
+from musicsim.explorer.snapshot.fields import find_titled
+from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.rules.rule import MAX_NAME, Rule, make_rule
 from musicsim.extensions.rules.tables import rules
 from musicsim.library import Library
@@ -37,6 +39,7 @@ class RuleStore(Tables):
 
     def __init__(self, library: Library) -> None:
         super().__init__(library.engine, library.write_unseen)
+        self._library = library
 
     def all(self) -> list[SavedRule]:
         """Return all rules, sorted by name."""
@@ -56,14 +59,23 @@ class RuleStore(Tables):
         return found
 
     def save(self, name: str, rule: Rule) -> SavedRule:
-        """Save a rule, replacing one with the same name; raises ValueError if the name is empty or too long."""
+        """Save a rule, replacing one with the same name; titles of songs become their ids, because titles change.
+
+        Raises ValueError if the name is empty or too long, and NotFoundError if a title is unknown.
+        """
         name = name.strip()
         if not 0 < len(name) <= MAX_NAME or not name.isprintable():
             raise ValueError(f"the name {name!r} must have 1 to {MAX_NAME} printable characters.")
-        saved = SavedRule(name, rule.model_dump(mode="json"), time.time())
+        document = rule.model_dump(mode="json")
+        for condition in (one for group in document["groups"] for one in group["conditions"]):
+            condition["songs"] = [self._number(song) for song in condition["songs"]]
+        saved = SavedRule(name, document, time.time())
         row = {"name": name, "document": saved.document, "saved_at": saved.saved_at}
         self._execute(rules.insert().prefix_with("OR REPLACE").values(**row))
         return saved
+
+    def _number(self, song: int | str) -> int:
+        return find_titled(snapshot_under(self._library, None), song) if isinstance(song, str) else song
 
     def delete(self, name: str) -> SavedRule:
         """Delete a rule and return it; raises NotFoundError if there is no rule with this name."""

@@ -9,7 +9,7 @@ from tests.pages.actions import labels, open_page, play_buttons, said
 
 @pytest.fixture
 def tab(full):
-    RuleStore(full).save("Loved", RuleRequest(where=("thumb is up", "plays < 3 or year > 1900")).rule())
+    RuleStore(full).save("Loved", RuleRequest(where=("thumb:up", "plays:<3 or year:>1900")).rule())
     return open_page("playlist", "Rules")
 
 

@@ -14,10 +14,10 @@ from musicsim.extensions.rules.store import RuleStore
 
 def test_rule_is_saved_followed_and_deleted(client, tiny_library):
     artist = tiny_library.songs()[0].artist
-    asked = {"where": [f"artist is {artist}", "minutes < 100"], "order": "year", "songs": 2}
+    asked = {"where": [f"artist:='{artist}'", "minutes:<100"], "order": "year", "songs": 2}
     saved = client.put("/api/rules/My rule", params=asked)
     assert saved.status_code == 200
-    assert saved.json()["conditions"] == f"artist is {artist} and minutes < 100"
+    assert saved.json()["conditions"] == f"artist:='{artist}' minutes:<100"
     assert client.get("/api/rules").json() == [saved.json()]
     songs = client.get("/api/rules/My rule/songs").json()
     assert [song["artist"] for song in songs] == [artist] * 2
@@ -30,7 +30,7 @@ def test_rule_is_saved_followed_and_deleted(client, tiny_library):
 @pytest.mark.parametrize(
     ("name", "params", "reason"),
     [
-        ("x", {"where": "tempo > fast"}, "must be followed by a number"),
+        ("x", {"where": "tempo:fast"}, "must be followed by a number"),
         ("x", {"songs": 0}, "greater than or equal to 1"),
         ("x" * 101, {}, "1 to 100 printable characters"),
     ],
@@ -50,7 +50,7 @@ def test_visitors_may_not_use_rules(client, monkeypatch):
 
 def test_programs_receive_current_songs_of_rule(tiny_library):
     songs = tiny_library.songs()
-    RuleStore(tiny_library).save("Loved", RuleRequest(where=("thumb is up",)).rule())
+    RuleStore(tiny_library).save("Loved", RuleRequest(where=("thumb:up",)).rule())
     for song in songs[:2]:
         tiny_library.set_feedback(song.id, 1)
         received = load_or_generate(tiny_library, PlaylistRequest(), "Loved", None).songs

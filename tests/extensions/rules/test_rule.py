@@ -1,4 +1,4 @@
-"""Tests of rules as texts, options and JSON."""
+"""Tests of rules as queries, options and JSON."""
 
 import json
 
@@ -6,45 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from musicsim.explorer.requests.query import Condition, make_condition
 from musicsim.extensions.rules.form import Form, Line, LineGroup
-from musicsim.extensions.rules.rule import (
-    CHOICES,
-    COMPARISONS,
-    FIELDS,
-    MAX_CONDITIONS,
-    Condition,
-    RuleRequest,
-    make_condition,
-    make_rule,
-    parse_condition,
-)
-
-_numbers = st.integers(-1000, 1000).map(lambda n: n / 8)
-_names = st.text("ab ,\"'é&", min_size=1, max_size=8).map(str.strip).filter(bool)
-
-
-@st.composite
-def conditions(draw):
-    field = draw(st.sampled_from(sorted(FIELDS)))
-    kind = FIELDS[field]
-    comparison = draw(st.sampled_from(COMPARISONS[kind]))
-    songs = []
-    if kind == "names":
-        names = st.sampled_from(CHOICES[field]) if field in CHOICES else _names
-        value = draw(st.lists(names, min_size=1, max_size=3))
-    elif kind == "words":
-        value = [draw(st.sampled_from(["slow piano", "not rock", "about rain"]))]
-    elif kind == "number":
-        value = sorted(draw(st.lists(_numbers, min_size=2, max_size=2)))[: 2 if comparison == "between" else 1]
-    else:
-        value = [draw(st.integers(1, 100))]
-        songs = draw(st.lists(st.integers(1, 99), min_size=1, max_size=3)) if kind == "similar" else []
-    return make_condition(field=field, comparison=comparison, value=value, songs=songs)
+from musicsim.extensions.rules.rule import MAX_CONDITIONS, RuleRequest, make_rule, parse_group
+from tests.explorer.test_query import conditions
 
 
 @given(condition=conditions())
 def test_condition_is_read_from_its_text_and_json(condition):
-    assert parse_condition(str(condition)) == condition
+    assert parse_group(str(condition)).conditions == (condition,)
     assert make_condition(**json.loads(condition.model_dump_json())) == condition
 
 
@@ -55,47 +25,15 @@ def test_form_keeps_rule(conditions, split):
     assert Form.from_rule("x", rule).rule() == (rule, [])
 
 
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [
-        ("TEMPO>120", "tempo > 120"),
-        ("year between 1970..1979", "year between 1970 and 1979"),
-        ("played in the last 1 day", "played in the last 1"),
-        ("similar nearest percent 5% to 12,40", "similar nearest percent 5 to 12, 40"),
-        ('artist is "Earth, Wind & Fire", Prince', 'artist is "Earth, Wind & Fire",Prince'),
-    ],
-)
-def test_spellings_of_conditions_are_equal(text, same):
-    assert parse_condition(text) == parse_condition(same)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("tempo", "is not a condition"),
-        ("speed > 3", "is not a condition"),
-        ("tempo > fast", "must be followed by a number."),
-        ("tempo > nan", "must be followed by a number."),
-        ("year between 1980 and 1970", "a lower and an upper bound"),
-        ("key is H", "one of C, C#"),
-        ("artist is", "names"),
-        ("similar nearest songs 10", "the ids of songs"),
-        ("similar nearest percent 101 to 3", "at most 100"),
-        ("played in the last -1", "a number of days"),
-    ],
-)
-def test_invalid_condition_is_explained(text, reason):
-    with pytest.raises(ValueError, match=reason):
-        parse_condition(text)
-
-
 def test_options_group_conditions():
-    rule = RuleRequest(where=("tempo > 120", "genre is Jazz or year < 1980", "mode is minor"), songs=5).rule()
-    assert str(rule) == "(tempo > 120 and mode is minor) and (genre is Jazz or year < 1980)"
-    assert str(RuleRequest(where=("tempo > 120", "mode is minor"), any=True).rule()) == "tempo > 120 or mode is minor"
+    rule = RuleRequest(where=("tempo:>120", "genre:=Jazz or year:<1980", "mode:minor"), songs=5).rule()
+    assert str(rule) == "(tempo:>120 mode:minor) (genre:=Jazz or year:<1980)"
+    assert str(RuleRequest(where=("tempo:>120", "mode:minor"), any=True).rule()) == "tempo:>120 or mode:minor"
     assert str(RuleRequest().rule()) == "all songs"
-    for wrong in ({"where": ("tempo > 1 or year < 2 and mode is minor",)}, {"order": "similar"}, {"songs": 0}):
-        with pytest.raises(ValueError, match=r"mixes|needs a condition|songs=0"):
+    nested = RuleRequest(where=("slow tempo:>1 or -(year:<2 rock)",)).rule().conditions
+    assert [str(one) for one in nested] == ["(slow tempo:>1)", "-(year:<2 rock)"]
+    for wrong in ({"where": (" , ",)}, {"where": ("slow tempo:fast",)}, {"order": "similar"}, {"songs": 0}):
+        with pytest.raises(ValueError, match=r"has no condition|by a number|needs a condition|songs=0"):
             RuleRequest(**wrong)
 
 

@@ -1,4 +1,4 @@
-"""Numbers about the songs of a snapshot that only rules use: plays, last play, date added, rating and thumb.
+"""Numbers about the songs of a snapshot that queries compare: plays, last play, date added, rating and thumb.
 
 A column is float64 (n_indexed,): 8 bytes per song, for at most eight columns in memory. Reading one takes up to 24
 bytes per row of its table. Duplicates count for the song that is shown instead.
@@ -11,11 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.explorer.playlists.song_labels import play_counts
 from musicsim.explorer.snapshot.last_plays import read_play_times
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _RATED = {f"rated {n}": n for n in range(1, 6)}  # tags that imports and syncs write
+
+
+def play_counts(snapshot: Snapshot) -> Float64Array:
+    """Return each row's number of plays by all listeners."""
+    ids, counts = snapshot.library.listening.play_count_rows()
+    rows = snapshot.rows_of(ids)
+    return np.bincount(rows[rows >= 0], counts[rows >= 0], minlength=snapshot.n_indexed).astype(np.float64)
 
 
 def read_column(snapshot: Snapshot, name: str) -> Float64Array:
@@ -40,10 +46,14 @@ def _read(snapshot: Snapshot, name: str, _latest_play: int) -> Float64Array:
     return _READERS[name](snapshot)
 
 
+def _read_ratings(snapshot: Snapshot) -> Float64Array:
+    return _largest(snapshot, *snapshot.library.listening.tag_values(_RATED))
+
+
 _READERS: dict[str, Callable[[Snapshot], Float64Array]] = {
     "plays": play_counts,
     "played": lambda snapshot: _largest(snapshot, *read_play_times(snapshot.library)),
-    "rating": lambda snapshot: _largest(snapshot, *snapshot.library.listening.tag_values(_RATED)),
+    "rating": _read_ratings,
 }
 
 
