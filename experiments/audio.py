@@ -60,6 +60,7 @@ from experiments.support.audio import (
     measure_codewords,
     measure_others,
     mixtures,
+    restrict_to_parts,
 )
 from experiments.support.descriptors import split_rows
 from experiments.support.uci import one_core_each
@@ -114,8 +115,13 @@ def similar_artists(n_training: int) -> tuple[int, ...]:
     return thesis if n_training >= 4 * K_OF_THESIS else (max(1, n_training // 8), *thesis)
 
 
-def splits_of(snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int) -> tuple[Songs, list[Split]]:
-    """Return the songs of the library at `rows`, and the splits of their artists."""
+def splits_of(
+    snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int, n_shuffles: int = 0
+) -> tuple[Songs, list[Split]]:
+    """Return the songs of the library at `rows`, and the splits of their artists.
+
+    With `n_shuffles`, each split also has the plays for the control, and as many shuffled copies of them.
+    """
     songs = snapshot.songs_at(rows)
     artists = np.unique([song.group for song in songs], return_inverse=True)[1].astype(np.int64)
     tags_of = snapshot.tags_of()
@@ -125,14 +131,15 @@ def splits_of(snapshot: Snapshot, rows: Int64Array, n_splits: int, seed: int) ->
     said = {k: Supervision(snapshot, "plays", k=k, threshold=THRESHOLD) for k in ks}
     splits = []
     for number, (train, validation, test) in enumerate(parts):
-        relevance = {}
+        plays = {}
         for k, supervision in said.items():
-            whole = supervision.relevance(rows[train])
-            of_train, of_validation, of_test = (
-                whole.restrict(rows[part], rows[train]) for part in (train, validation, test)
-            )
-            relevance[k] = of_train, of_validation, of_test
-        splits.append(Split(number, train, validation, test, relevance))
+            copies = [supervision]
+            for copy in range(n_shuffles):  # the same copies for every k
+                rng = np.random.default_rng([seed, number, copy])
+                copies.append(supervision.shuffle([rows[train], rows[validation], rows[test]], rng))
+            plays[k] = tuple(copy.relevance(rows[train]).restrict(rows, rows) for copy in copies)
+        relevance = {k: restrict_to_parts(real, train, validation, test) for k, (real, *_) in plays.items()}
+        splits.append(Split(number, train, validation, test, relevance, plays if n_shuffles else {}))
     return Songs(snapshot.library.folder, tuple(s.id for s in songs), artists, tags), splits
 
 

@@ -104,7 +104,8 @@ class Result:
     validation: float
 
 
-def _part(name: str, songs: Collection, split: int, seed: int) -> Part:
+def make_part(name: str, songs: Collection, split: int, seed: int) -> Part:
+    """Return a split of a collection, with columns z-scored by the training songs."""
     from sklearn.preprocessing import StandardScaler
 
     train, validation, test = split_rows(songs.artists, seed + split)
@@ -113,7 +114,7 @@ def _part(name: str, songs: Collection, split: int, seed: int) -> Part:
 
 
 def _measure(part: Part, method: str, protocol: Protocol) -> Result:
-    L, chosen, gap = _learned(part, method, protocol)
+    L, chosen, gap = learn_map(part, method, protocol)
     neighbors = nearest_neighbors(part.X[part.test] @ L.T, 10)
     return Result(
         part.name,
@@ -139,7 +140,7 @@ def choose_by_validation(results: list[list[Result]]) -> list[Result]:
     return [replace(result, method=AUTOMATIC, chosen=result.method) for result in best]
 
 
-def _learned(part: Part, method: str, protocol: Protocol) -> tuple[Float64Array, str, float]:
+def learn_map(part: Part, method: str, protocol: Protocol) -> tuple[Float64Array, str, float]:
     """Return the linear map of a method, its chosen setting, and its gap (nan without one)."""
     X, d = part.X[part.train], part.X.shape[1]
     if method == NATIVE:
@@ -225,7 +226,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         futures = [
             pool.submit(measure, part, method, protocol)
             for name, songs in _collections(shared, settings).items()
-            for part in (_part(name, songs, split, settings.seed) for split in range(protocol.splits))
+            for part in (make_part(name, songs, split, settings.seed) for split in range(protocol.splits))
             for method in METHODS
             if method != LDA or songs.labels is not None
         ]

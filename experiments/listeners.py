@@ -59,7 +59,15 @@ from musicsim.metric import MLR
 from musicsim.order import LinearPartialOrderEmbedding, clean_comparisons
 from musicsim.relevance import Relevance
 
-__all__ = ["claims", "cleaning_rows", "rbf_kernels"]
+__all__ = [
+    "build_artist_methods",
+    "build_song_methods",
+    "claims",
+    "cleaning_rows",
+    "rbf_kernels",
+    "split_artists",
+    "split_survey",
+]
 
 
 FAMILIES = {
@@ -85,6 +93,10 @@ OTHER_FEATURES = {
 }
 """Table 2.2, biographies in place of labels."""
 N_FOLDS = 10
+
+
+Asked = Callable[[Int64Array], Int64Array]
+"""From rows of questions to their comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,18 +132,14 @@ MDS_DIMENSIONS = (5.0, 20.0, 50.0, 100.0)
 # --- methods on songs ---------------------------------------------------------------------------------
 
 
-def build_song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
-    """Yield the methods that rank songs of the survey, with their grids."""
+def build_song_methods(X: Float64Array, asked: Asked, protocol: Protocol) -> Iterator[Method]:
+    """Yield the methods that rank songs by descriptors X, with their grids."""
     fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
-
-    def asked(questions: Int64Array) -> Int64Array:
-        return comparisons_of(survey.songs[questions], survey.odd[questions])
-
-    kernels = _remembered(partial(rbf_kernels, survey.X))
-    yield Method(EUCLID, lambda songs, *_: Space(_scaled(survey.X, songs)))
+    kernels = _remembered(partial(rbf_kernels, X))
+    yield Method(EUCLID, lambda songs, *_: Space(_scaled(X, songs)))
     for nth, (name, columns) in enumerate(FAMILIES.items()):
         one = kernel_learner(lambda songs, nth=nth: [kernels(songs)[nth]], asked, max_rank=protocol.max_rank, **fits)
-        yield Method(f"{name} as it is", lambda songs, *_, c=columns: Space(_scaled(survey.X, songs)[:, c]))
+        yield Method(f"{name} as it is", lambda songs, *_, c=columns: Space(_scaled(X, songs)[:, c]))
         yield Method(f"{name}, full", one, protocol.family_grid)
     yield Method("sum of kernels as it is", lambda songs, *_: Space(points_of(sum(kernels(songs)))))
     of_sum = kernel_learner(kernels, asked, combination="sum", max_rank=2 * protocol.max_rank, **fits)
@@ -143,10 +151,10 @@ def build_song_methods(survey: Survey, protocol: Protocol) -> Iterator[Method]:
     diagonal = kernel_learner(kernels, asked, structure="diagonal", **few)
     yield Method("MKPOE, diagonal", diagonal, protocol.diagonal_grid)
     for structure in ("full", "diagonal"):
-        linear = partial(_linear, survey, structure, fits)
+        linear = partial(_linear, X, asked, structure, fits)
         yield Method(f"LPOE, {structure}", linear, LINEAR_CS)
-    yield Method("MLR-AUC on the same answers", partial(_mlr, survey), MLR_CS)
-    yield Method(LOGISTIC, partial(_logistic, survey), LOGISTIC_CS)
+    yield Method("MLR-AUC on the same answers", partial(_mlr, X, asked), MLR_CS)
+    yield Method(LOGISTIC, partial(_logistic, X, asked), LOGISTIC_CS)
 
 
 def _remembered(kernels: Callable[[Int64Array], list[Float64Array]]) -> Callable[[Int64Array], list[Float64Array]]:
@@ -186,25 +194,30 @@ def _placed(songs: Int64Array, n_songs: int) -> Int64Array:
 
 
 def _linear(
-    survey: Survey, structure: str, fits: dict[str, float], songs: Int64Array, questions: Int64Array, C: float
+    X: Float64Array,
+    asked: Asked,
+    structure: str,
+    fits: dict[str, float],
+    songs: Int64Array,
+    questions: Int64Array,
+    C: float,
 ) -> Space:
-    Z = _scaled(survey.X, songs)
-    place = _placed(songs, len(Z))
-    asked = place[comparisons_of(survey.songs[questions], survey.odd[questions])]
-    model = LinearPartialOrderEmbedding(structure, C=C, **fits).fit(Z[songs], asked)  # type: ignore[arg-type]
+    Z = _scaled(X, songs)
+    compared = _placed(songs, len(Z))[asked(questions)]
+    model = LinearPartialOrderEmbedding(structure, C=C, **fits).fit(Z[songs], compared)  # type: ignore[arg-type]
     return Space(model.transform(Z))
 
 
-def _mlr(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> Space:
-    """Fit MLR: each of the two songs that belong is a query; the other is relevant, and the odd one irrelevant."""
-    Z = _scaled(survey.X, songs)
+def _mlr(X: Float64Array, asked: Asked, songs: Int64Array, questions: Int64Array, C: float) -> Space:
+    """Fit MLR: the song in both pairs of a comparison is a query; the nearer of the others is relevant to it."""
+    Z = _scaled(X, songs)
     place = _placed(songs, len(Z))
     relevant: list[set[int]] = [set() for _ in songs]
     irrelevant: list[set[int]] = [set() for _ in songs]
-    # the farther pair is the query and the odd one
-    for a, b, query, odd in place[comparisons_of(survey.songs[questions], survey.odd[questions])].tolist():
-        relevant[query].add(b if query == a else a)
-        irrelevant[query].add(odd)
+    for *near, a, b in place[asked(questions)].tolist():
+        (query,) = set(near) & {a, b}
+        relevant[query] |= set(near) - {query}
+        irrelevant[query] |= {a, b} - {query}
     disputed = [a & b for a, b in zip(relevant, irrelevant, strict=True)]
     relevance = Relevance.from_lists(
         [sorted(a - d) for a, d in zip(relevant, disputed, strict=True)],
@@ -213,12 +226,12 @@ def _mlr(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> 
     return Space(MLR("auc", C=C, tol=1e-2, max_cuts=100).fit(Z[songs], relevance).transform(Z))
 
 
-def _logistic(survey: Survey, songs: Int64Array, questions: Int64Array, C: float) -> Space:
+def _logistic(X: Float64Array, asked: Asked, songs: Int64Array, questions: Int64Array, C: float) -> Space:
     """Fit column weights w >= 0 that minimize ``|w|^2 / 2 + C sum over comparisons of log(1 + exp(-margin))``."""
     from scipy.optimize import minimize
 
-    Z = _scaled(survey.X, songs)
-    near, far = comparisons_of(survey.songs[questions], survey.odd[questions]).T.reshape(2, 2, -1)
+    Z = _scaled(X, songs)
+    near, far = asked(questions).T.reshape(2, 2, -1)
     psi = np.square(Z[far[0]] - Z[far[1]]) - np.square(Z[near[0]] - Z[near[1]])
 
     def loss(w: Float64Array) -> tuple[float, Float64Array]:
@@ -235,17 +248,14 @@ def _logistic(survey: Survey, songs: Int64Array, questions: Int64Array, C: float
 
 
 def build_artist_methods(
-    comparisons: Int64Array, labels: Float64Array, by_artist: bool, protocol: Protocol, seed: int
+    asked: Asked, labels: Float64Array, by_artist: bool, protocol: Protocol, seed: int
 ) -> Iterator[Method]:
     """Yield the methods that rank artists, with their grids; with `by_artist` only those that place new artists."""
     n = len(labels)
     fits = {"tol": protocol.tol, "max_iter": protocol.max_iter}
 
-    def asked(questions: Int64Array) -> Int64Array:
-        return comparisons[questions]
-
     def cleaned(questions: Int64Array) -> Int64Array:
-        return clean_comparisons(comparisons[questions], random_state=seed)[0]
+        return clean_comparisons(asked(questions), random_state=seed)[0]
 
     def identity(_: Int64Array) -> list[Float64Array]:
         return [np.eye(n)]
@@ -300,19 +310,30 @@ def cleaning_rows(comparisons: Int64Array, splits: Sequence[Split], seed: int) -
 # --- runs ---------------------------------------------------------------------------------------------
 
 
-def _survey_splits(survey: Survey, by: str, seed: int) -> list[Split]:
+def split_survey(survey: Survey, by: str, nth: int, seed: int) -> tuple[Split, list[Split]]:
+    """Return a fold of the survey, and the split inside it on which settings are chosen."""
     whole = everything(len(survey.X), len(survey.odd))
-    rng = _rng([seed, 0])
+    rng, of_fold = _rng([seed, 0]), _rng([seed, nth])
     if by == "by question":
-        return questions_held_out(whole, survey.groups, N_FOLDS, rng)
-    return songs_held_out(whole, survey.songs, N_FOLDS, rng)
+        split = questions_held_out(whole, survey.groups, N_FOLDS, rng)[nth]
+        return split, questions_held_out(split, survey.groups, 3, of_fold)[:1]
+    split = songs_held_out(whole, survey.songs, N_FOLDS, rng)[nth]
+    return split, songs_held_out(split, survey.songs, 3, of_fold)[:1]
 
 
-def _artist_splits(comparisons: Int64Array, n: int, by: str, n_splits: int, seed: int) -> list[Split]:
+def split_artists(comparisons: Int64Array, n: int, by: str, nth: int, seed: int) -> tuple[Split, list[Split]]:
+    """Return a split of the `n` artists or their comparisons, and the one inside it on which settings are chosen."""
+    split, rng = _artist_splits(comparisons, n, by, seed)[nth], _rng([seed, nth])
+    if by == "by comparison":
+        return split, questions_held_out(split, np.arange(len(comparisons)), 3, rng)[:1]
+    return split, songs_held_out(split, comparisons, 3, rng, is_anchored=True)[:1]
+
+
+def _artist_splits(comparisons: Int64Array, n: int, by: str, seed: int) -> list[Split]:
     whole = everything(n, len(comparisons))
     if by == "by comparison":
-        return questions_held_out(whole, np.arange(len(comparisons)), N_FOLDS, _rng([seed]))[:n_splits]
-    return songs_held_out(whole, comparisons, N_FOLDS, _rng([seed]), is_anchored=True)[:n_splits]
+        return questions_held_out(whole, np.arange(len(comparisons)), N_FOLDS, _rng([seed]))
+    return songs_held_out(whole, comparisons, N_FOLDS, _rng([seed]), is_anchored=True)
 
 
 def _rng(seed: list[int]) -> np.random.Generator:
@@ -321,38 +342,26 @@ def _rng(seed: list[int]) -> np.random.Generator:
 
 def _measure_songs(folder: Path, by: str, nth: int, protocol: Protocol, seed: int) -> list[Result]:
     survey = load_survey(folder)
-    split = _survey_splits(survey, by, seed)[nth]
-    rng = _rng([seed, nth])
-    inner = (
-        questions_held_out(split, survey.groups, 3, rng)
-        if by == "by question"
-        else songs_held_out(split, survey.songs, 3, rng)
-    )[:1]
+    split, inner = split_survey(survey, by, nth, seed)
+
+    def asked(questions: Int64Array) -> Int64Array:
+        return comparisons_of(survey.songs[questions], survey.odd[questions])
 
     def score(points: Float64Array, questions: Int64Array) -> dict[str, float]:
-        songs, odd = survey.songs[questions], survey.odd[questions]
-        return {
-            ODD_NAMED: odd_named(points, songs, odd),
-            IN_ORDER: order_score(points, comparisons_of(songs, odd))[IN_ORDER],
-        }
+        named = odd_named(points, survey.songs[questions], survey.odd[questions])
+        return {ODD_NAMED: named, IN_ORDER: order_score(points, asked(questions))[IN_ORDER]}
 
-    return [measure(method, split, inner, score) for method in build_song_methods(survey, protocol)]
+    return [measure(method, split, inner, score) for method in build_song_methods(survey.X, asked, protocol)]
 
 
 def _measure_artists(folder: Path, by: str, nth: int, protocol: Protocol, seed: int) -> list[Result]:
     comparisons, labels = load_artists(folder)
-    split = _artist_splits(comparisons, len(labels), by, protocol.artist_splits, seed)[nth]
-    rng = _rng([seed, nth])
-    inner = (
-        questions_held_out(split, np.arange(len(comparisons)), 3, rng)
-        if by == "by comparison"
-        else songs_held_out(split, comparisons, 3, rng, is_anchored=True)
-    )[:1]
+    split, inner = split_artists(comparisons, len(labels), by, nth, seed)
 
     def score(points: Float64Array, questions: Int64Array) -> dict[str, float]:
         return order_score(points, comparisons[questions])
 
-    methods = build_artist_methods(comparisons, labels, by == "by artist", protocol, seed)
+    methods = build_artist_methods(comparisons.__getitem__, labels, by == "by artist", protocol, seed)
     return [measure(method, split, inner, score) for method in methods]
 
 
@@ -443,7 +452,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                     rows += weight_rows(by, results)
     if artists is not None and "aset400" not in missing:
         comparisons, labels = load_artists(artists)
-        splits = _artist_splits(comparisons, len(labels), "by artist", N_FOLDS, settings.seed)
+        splits = _artist_splits(comparisons, len(labels), "by artist", settings.seed)
         rows += cleaning_rows(comparisons, splits, settings.seed)
     return rows, list(claims(tables))
 

@@ -4,7 +4,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.evaluation import hubness
 from musicsim.evaluation.ranking import distance_scores
+from musicsim.explorer.learning.two_way import Scores, Space, TwoWay
+from musicsim.explorer.learning.verdict import Lead, leads_above
 from musicsim.kernels import human_tag_vectors, inverse_document_frequency, ppk_map, tfidf_map
 from musicsim.library import Library
 from musicsim.metric import GMML, MLR, LGMMLByExample
@@ -43,12 +45,15 @@ __all__ = [
     "codeword_vectors_by_tau",
     "divergence_rows",
     "effective_dimension",
+    "lead_above_shuffled",
+    "learn_distances",
     "learned_distances",
     "mean_distances",
     "measure_codewords",
     "measure_others",
     "mixtures",
     "native_distances",
+    "restrict_to_parts",
     "tag_vectors",
 ]
 
@@ -100,7 +105,8 @@ class Split:
     """Rows of training, validation and test songs; no artist is in two parts.
 
     `relevance` maps the number of similar artists to three relevances, one per part. Each gives the training songs that
-    are relevant to the songs of the part.
+    are relevant to the songs of the part. `plays` maps it to the relevance of all songs to each other, for the control:
+    by the plays, and by each shuffled copy of them. It is empty if there is no control.
     """
 
     number: int
@@ -108,6 +114,14 @@ class Split:
     validation: Int64Array
     test: Int64Array
     relevance: dict[int, tuple[Relevance, Relevance, Relevance]]
+    plays: dict[int, tuple[Relevance, ...]] = field(default_factory=dict)
+
+
+def restrict_to_parts(
+    whole: Relevance, train: Int64Array, validation: Int64Array, test: Int64Array
+) -> tuple[Relevance, Relevance, Relevance]:
+    """Return the relevance of the training songs to the songs of each part of a split."""
+    return whole.restrict(train, train), whole.restrict(validation, train), whole.restrict(test, train)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,13 +343,41 @@ def _measure_vectors(
     for k in split.relevance:
         yield from _both_ways(native, split, k, name, NATIVE, **about)
         for learning in LEARNED:
-            started, gap = time.process_time(), np.nan
-            if learning in REGULARIZERS:
-                D, chosen, gap = learned_distances(X, split, k, REGULARIZERS[learning], protocol)
-            else:
-                D, chosen = mean_distances(X, split, k, learning)
+            started = time.process_time()
+            D, chosen, gap = learn_distances(X, split, k, learning, protocol)
             spent = time.process_time() - started
             yield from _both_ways(D, split, k, name, learning, chosen=chosen, gap=gap, seconds=spent, **about)
+
+
+def learn_distances(
+    X: Float64Array, split: Split, k: int, learning: str, protocol: Protocol
+) -> tuple[Float64Array, str, float]:
+    """Return distances (n_songs, n_train) by any of :data:`LEARNED`, the chosen setting, and the gap, if known."""
+    if learning in REGULARIZERS:
+        return learned_distances(X, split, k, REGULARIZERS[learning], protocol)
+    return *mean_distances(X, split, k, learning), np.nan
+
+
+def lead_above_shuffled(
+    name: str, X: Float64Array, artists: Int64Array, split: Split, k: int, learning: str, protocol: Protocol
+) -> Lead | None:
+    """Return the lead in AUC over native distances of vectors X, next to the same lead with shuffled plays.
+
+    Learning and the choice of its setting are repeated on each shuffled copy of the plays, and judged by that copy. The
+    artists of the test songs and those of the training songs are resampled. None if the test songs are by one artist.
+    """
+    names = [str(artist) for artist in artists]
+    two_way = TwoWay(split.test, split.train, names, reduce_hubs=False)
+    native = native_distances(name, X, split.train)
+
+    def score(whole: Relevance) -> tuple[Scores, Scores]:
+        supervised = restrict_to_parts(whole, split.train, split.validation, split.test)
+        learned = learn_distances(X, replace(split, relevance={k: supervised}), k, learning, protocol)[0]
+        before, after = (two_way.score(Space(X, D.__getitem__), whole, names) for D in (native, learned))
+        return before, after
+
+    real, *shuffled = map(score, split.plays[k])
+    return leads_above(*real, shuffled).get("auc")
 
 
 def _both_ways(

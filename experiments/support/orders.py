@@ -20,6 +20,7 @@ __all__ = [
     "TIES",
     "Method",
     "Result",
+    "Score",
     "Space",
     "Split",
     "everything",

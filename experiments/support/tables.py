@@ -1124,6 +1124,16 @@ def _before_and_now(row: Row) -> str:
     return f"{before}{row['better']} of {row['runs']}"
 
 
+@_table("shuffled_evidence")
+def _shuffled_evidence(rows: list[Row]) -> Lines:
+    yield "", "method", "before", "gain (95%)", "shuffled", "gain above shuffled (95%)"
+    for row in rows:
+        measure = "AUC" if row["evidence"] == "plays" else "in order"
+        gain, above = ([row[f"{name}{end}"] for end in ("", " from", " to")] for name in ("lead", "above"))
+        figures = (_pointed(text) for text in (format_lead(*gain), f"{row['shuffled']:+.3f}", format_lead(*above)))
+        yield f"{row['evidence']}, {measure}: {row['data']}", row["method"], _share(row["before"], 3), *figures
+
+
 @_table("taste_bands")
 def _taste_bands(rows: list[Row]) -> Lines:
     yield (

@@ -330,6 +330,29 @@ def test_relevance_follows_shared_listeners_of_artists(heard_library):
                     np.testing.assert_array_equal(relevance.relevant(q), expected)
 
 
+def test_shuffled_plays_relate_artists_of_other_kinds(heard_library):
+    with Library.open(heard_library) as library:
+        snapshot = take_snapshot(library)
+        rows = audio.chosen_songs(snapshot, None, 0)
+        splits = audio.splits_of(snapshot, rows, 2, 0, n_shuffles=5)[1]
+        plain = audio.splits_of(snapshot, rows, 2, 0)[1]
+        kinds = np.array([int(song.artist.split()[1]) % 3 for song in snapshot.songs_at(rows)])
+    assert plain[0].plays == {}
+    for split, without in zip(splits, plain, strict=True):
+        assert split.plays.keys() == split.relevance.keys()
+        for k, (real, *copies) in split.plays.items():
+            assert len(copies) == 5
+            same = []
+            for whole in (real, *copies):
+                found = [(row, other) for row in split.test for other in whole.restrict([row]).relevant(0)]
+                assert {other for _, other in found} <= set(split.train)
+                same.append(np.mean([kinds[row] == kinds[other] for row, other in found]))
+            assert same[0] == 1.0
+            assert np.mean(same[1:]) < 0.8
+            for mine, other in zip(split.relevance[k], without.relevance[k], strict=True):
+                np.testing.assert_array_equal(mine.judgments(range(len(mine))), other.judgments(range(len(other))))
+
+
 def test_large_library_is_sampled_by_artist(heard_library):
     with Library.open(heard_library) as library:
         snapshot = take_snapshot(library)
