@@ -1,5 +1,6 @@
 """A library's listening tests, with their listeners, links and grades."""
 
+import math
 import secrets
 import sqlite3
 import time
@@ -80,14 +81,19 @@ class InvitedListener:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A listener's grade for a pair; the category and fine score are None if a song could not be played."""
+    """A listener's grade for a pair; the category and fine score are None if a song could not be played.
+
+    Raises ValueError for values out of range, also if a grade is read from a file.
+    """
 
     pair: int  # index of the pair in the test
     category: int | None  # index into CATEGORIES
     fine: int | None  # 0 to 100
-    graded_at: float
+    graded_at: float  # seconds since 1970
 
     def __post_init__(self) -> None:
+        if self.pair < 0 or not 0 <= self.graded_at < math.inf:
+            raise ValueError(f"pair={self.pair} and graded_at={self.graded_at} must be finite and not negative.")
         if (self.category is None) != (self.fine is None):
             raise ValueError("give both category and fine, or neither.")
         if self.category is not None and not 0 <= self.category < len(CATEGORIES):

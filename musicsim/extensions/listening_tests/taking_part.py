@@ -5,7 +5,6 @@ A public demonstration with ``--keep-answers`` saves the grades in one file per 
 
 import threading
 import time
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,26 +22,11 @@ _MAX_BYTES = 4 << 20
 _writing = threading.Lock()
 
 
-class _FileGrade(FileModel):
-    pair: Annotated[int, Field(ge=0)]
-    category: int | None
-    fine: int | None
-    graded_at: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-
-
 class _GradesFile(FileModel):
     test: Annotated[str, Field(max_length=100)]  # digest of the test
     number: Annotated[int, Field(ge=0)]
     consented_at: float | None
-    grades: list[_FileGrade]
-
-    def to_grades(self, n_pairs: int) -> list[Grade]:
-        """Return the file's grades. Raises ValueError if a grade is not valid, or its pair is not in the test."""
-        grades = [Grade(**grade.model_dump()) for grade in self.grades]
-        for grade in grades:
-            if grade.pair >= n_pairs:
-                raise ValueError(f"pair {grade.pair} is not in the test")
-        return grades
+    grades: list[Grade]
 
 
 class TakingPart:
@@ -119,7 +103,7 @@ class TakingPart:
         if not self._file.exists():
             return None, {}
         content = _read_grades(self._file.read_bytes(), self._file.name)
-        return content.consented_at, {grade.pair: grade for grade in content.to_grades(len(self._order))}
+        return content.consented_at, {grade.pair: grade for grade in content.grades}
 
     def _save_to_file(self, grade: Grade | None) -> None:
         assert self._file is not None
@@ -131,7 +115,7 @@ class TakingPart:
                 grades[grade.pair] = grade
             content = _GradesFile(
                 test=self.test.digest, number=self.listener.number, consented_at=consented_at,
-                grades=[_FileGrade(**asdict(one)) for one in grades.values()],
+                grades=list(grades.values()),
             )  # fmt: skip
             with atomic_path(self._file) as temporary:
                 temporary.write_text(content.model_dump_json(), encoding="utf-8")
@@ -149,13 +133,17 @@ def import_grades(library: Library, data: bytes, name: str) -> None:
     for test in tests.all():
         for listener in tests.listeners(test.id) if test.digest == content.test else ():
             if listener.number == content.number:
-                try:
-                    grades = content.to_grades(len(test_of(library, test.id).pairs))
-                except ValueError as error:
-                    raise LibraryError(f"{name}: {error}. Copy the file from the demonstration again.") from error
+                n_pairs, last = (
+                    len(test_of(library, test.id).pairs),
+                    max((one.pair for one in content.grades), default=0),
+                )
+                if last >= n_pairs:
+                    raise LibraryError(
+                        f"{name}: pair {last} is not in the test. Copy the file from the demonstration again."
+                    )
                 if content.consented_at is not None:
                     tests.consent(listener.id, content.consented_at)
-                tests.grade(listener.id, grades)
+                tests.grade(listener.id, content.grades)
                 return
     raise LibraryError(f"{name} belongs to a test or listener that is not in this library.")
 

@@ -199,9 +199,18 @@ def test_public_demonstration_stores_grades_as_files(twelve, tmp_path, monkeypat
         import_grades(library, file.read_bytes(), file.name)
         assert [p.counts for p in results_of(library, number).progress] == [True, False]
         assert ListeningTestStore(library).listeners(number)[0].consented_at > 0
-        for wrong in (b"{}", b"x", file.read_bytes().replace(test.digest.encode(), b"0")):
+        content = json.loads(file.read_bytes())
+        grade = content["grades"][0]
+        wrong_grades = [
+            grade | wrong
+            for wrong in ({"pair": -1}, {"pair": len(test.pairs)}, {"pair": "0"}, {"category": 3}, {"category": None},
+                          {"fine": 101}, {"fine": "5"}, {"graded_at": -1}, {"graded_at": float("nan")}, {"more": 1})
+        ]  # fmt: skip
+        wrong_files = [json.dumps(content | {"grades": [one]}).encode() for one in wrong_grades]
+        for wrong in (b"{}", b"x", file.read_bytes().replace(test.digest.encode(), b"0"), *wrong_files):
             with pytest.raises(LibraryError):
                 import_grades(library, wrong, "x")
+        assert len(ListeningTestStore(library).grades(number)[anna.id]) == len(test.pairs)
 
 
 # --- results --------------------------------------------------------------------------------------
