@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.support.report import Claim, Progress, Settings, at_most, main
 from musicsim._arrays import Float64Array
-from musicsim.extensions.blind_radio.sequence import estimate_differences, find_verdict, log_wealth
+from musicsim.explorer.trials.sequence import estimate_differences, find_verdict, log_wealth
 from musicsim.extensions.blind_radio.store import outcome_of
 
 N_SONGS = 12_000

@@ -34,8 +34,8 @@ from experiments.support.uci import one_core_each
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.explorer.snapshot.factors import Factors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.survey.rates import measure_rate
 from musicsim.explorer.survey.tastes import costs, pairs_apart, sample_tastes
+from musicsim.explorer.trials.rates import measure_rate
 from musicsim.extensions.taste_card.parts import Parts
 from musicsim.extensions.taste_card.shares import Band, Choices, Fit
 from musicsim.extensions.taste_card.taste import predict_held_out, reduce_variance

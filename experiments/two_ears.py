@@ -35,7 +35,7 @@ from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers, shares_in_order
 from musicsim.explorer.snapshot.factors import RHYTHM, TIMBRE, Factors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.survey.rates import Rate, estimate_rate
+from musicsim.explorer.trials.rates import Rate, estimate_rate
 from musicsim.extensions.two_ears.disagreement import (
     N_TRIPLES,
     DividingTriples,

@@ -5,7 +5,7 @@ import pytest
 
 from experiments import blind_radio
 from experiments.blind_radio import LISTENERS, measure, simulate, usual_interval_excludes_zero
-from musicsim.extensions.blind_radio.sequence import find_verdict
+from musicsim.explorer.trials.sequence import find_verdict
 
 
 @pytest.mark.parametrize("listener", LISTENERS)

@@ -13,7 +13,7 @@ from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library import Library
 from musicsim.library.db import schema
-from musicsim.library.stores.judgments import RESULT, Tally, summarize
+from musicsim.library.stores.judgments import RESULT
 from tests.library.forgetting import forget
 
 
@@ -102,21 +102,6 @@ def test_choice_is_deleted_alone(store):
     store.judgments.forget(numbers[1])
     store.judgments.forget(999)
     assert [one.id for one in store.judgments.all("playlists")] == [numbers[0], numbers[2]]
-
-
-def test_choices_are_tallied_regardless_of_side(store):
-    for a, b, chosen in (("x", "y", 0), ("y", "x", 1), ("y", "x", 0), ("y", "x", None), ("z", "x", 0)):
-        choose(store, "playlists", a, b, chosen)
-    choose(store, "maps", "x", "y", 1)
-    tallies = summarize(store.judgments.all("playlists"))
-    assert tallies == [Tally("x", "y", 2, 1, 1), Tally("x", "z", 0, 1, 0)]
-    assert [one.n_judgments for one in tallies] == [4, 1]
-    assert [one.share for one in tallies] == [2 / 3, 0.0]
-    assert [one.p_value for one in tallies] == [1.0, 1.0]
-    assert summarize(store.judgments.all("playlists", "maps"))[0] == Tally("x", "y", 2, 2, 1)
-    assert summarize([]) == []
-    assert Tally("x", "y", 0, 0, 3).share is None
-    assert Tally("x", "y", 0, 5_000, 0).p_value == 0.0, "more answers than a float has exponents"
 
 
 def test_choices_do_not_change_revision(store):

@@ -21,7 +21,7 @@ from musicsim.ui.base.frame import PAGES
 from musicsim.ui.compare import answers as compare_answers
 from musicsim.ui.compare import session as compare_session
 from musicsim.ui.compare import view as compare_view
-from musicsim.ui.compare.cards import show_cards
+from musicsim.ui.components.trials.cards import act, show_cards
 from musicsim.wording import count
 from tests.pages.actions import open_page, said
 from tests.sounds import write_song
@@ -33,15 +33,15 @@ NOTHING = Rate(None, 0, 0.0, 1.0, None)
 def card_buttons(monkeypatch):
     """A button for every action of the cards: AppTest cannot click into the component."""
 
-    def cards(now, asked):
-        show_cards(now, asked)
-        turn, on_action = compare_session.ASKED.get().turn, compare_session.act
-        for place in range(len(asked.song_ids)):
-            st.button(f"choose {place}", on_click=on_action, args=("choose", turn, place))
+    def cards(session, now, asked, last, **more):
+        show_cards(session, now, asked, last, **more)
+        turn = session.key.get().turn
+        for place in range(len(asked.question.song_ids)):
+            st.button(f"choose {place}", on_click=act, args=(session, "choose", turn, place))
         for kind in ("unsure", "skip", "undo", "nonsense"):
-            st.button(kind, on_click=on_action, args=(kind, turn, None))
-        st.button("too late", on_click=on_action, args=("choose", turn - 1, 1))
-        st.button("nowhere", on_click=on_action, args=("choose", turn, 4))
+            st.button(kind, on_click=act, args=(session, kind, turn, None))
+        st.button("too late", on_click=act, args=(session, "choose", turn - 1, 1))
+        st.button("nowhere", on_click=act, args=(session, "choose", turn, 4))
 
     monkeypatch.setattr(compare_view, "show_cards", cards)
 
@@ -59,7 +59,7 @@ class Survey:
         self.told.append(list(answers))
         known = {a.song_ids for a in answers if (a.listener, a.kind) == (listener, form)}
         ids = next(i for i in combinations(sorted(snapshot.row_ids.tolist()), n_songs) if i not in known)
-        return Question(form, ids, is_random=ids[-1] % 2 == 0, is_repeat=False)
+        return Question(form, ids, is_random=ids[-1] % 2 == 0, is_repeat=False, listener=listener)
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def sent(app: AppTest) -> dict:
 
 
 def asked(app: AppTest) -> tuple[int, ...]:
-    return app.session_state["compare_asked"].pending.question.song_ids
+    return app.session_state["compare_asked"].current.question.song_ids
 
 
 # --- states ---------------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ def test_renaming_listener_does_not_affect_other_library(full, survey, tmp_path)
     app.text_input(key="compare_rename").set_value("Dora")
     press(app, "Rename")
     assert app.session_state["compare_asked"].skipped == elsewhere
-    assert app.session_state["compare_asked"].answers[0].pending.listener == "Dora"
+    assert app.session_state["compare_asked"].answers[0].question.listener == "Dora"
 
 
 # --- survey ---------------------------------------------------------------------------------------

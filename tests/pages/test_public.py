@@ -207,6 +207,7 @@ def test_answers_are_private_and_saved_only_if_enabled(strangers, monkeypatch, t
 
         st.button("answer", on_click=answer)
         st.button("forget", on_click=forget)
+        st.button("keep", on_click=keep_answers, args=(library,))
         st.write(f"{len(store.answers())} answers by {', '.join(store.listeners())}")
 
     one, other = (AppTest.from_function(page, default_timeout=PATIENCE_S).run() for _ in range(2))
@@ -218,6 +219,8 @@ def test_answers_are_private_and_saved_only_if_enabled(strangers, monkeypatch, t
     kept = tmp_path / "kept"
     kept.mkdir()
     monkeypatch.setenv("MUSICSIM_KEEP_ANSWERS", str(kept))
+    other.button[2].click().run()
+    assert not list(kept.iterdir()), "a visitor who answered in other trials only has nothing to save"
     one.button[0].click().run()
     one.button[0].click().run()
     one.button[1].click().run()

@@ -20,8 +20,8 @@ import numpy as np
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.rates import Rate, measure_rate
 from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
+from musicsim.explorer.trials.rates import Rate, measure_rate
 from musicsim.library.stores.judgments import FORMS, Judgment, QuestionKey, comparisons, listener_name, question_key
 
 _KINDS, SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
@@ -45,6 +45,7 @@ class Question:
     song_ids: tuple[int, ...]  # song ids in the order on the page; for "like", the reference song comes first
     is_random: bool  # whether the songs were chosen at random; stored with the answer
     is_repeat: bool  # whether this listener has answered the question before, with the songs in a different order
+    listener: str = ""  # name of the person who is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def next_question(
     for rows in pool[places]:
         if question_key(form, rows.tolist()) not in history.keys:
             ids = snapshot.row_ids[rows].tolist()  # in random order
-            return Question(form, tuple(ids), is_random=kind == "random", is_repeat=False)
+            return Question(form, tuple(ids), is_random=kind == "random", is_repeat=False, listener=name)
     return history.repeat_one(rng, min_between=0) or history.repeat_any(rng)
 
 
@@ -154,7 +155,7 @@ class _History:
     """Answered questions of one form and size. Songs are compared by row, because duplicates share a row."""
 
     def __init__(self, snapshot: Snapshot, answers: Sequence[Judgment], listener: str, form: str, n_songs: int) -> None:
-        self._snapshot, self._form = snapshot, form
+        self._snapshot, self._form, self._listener = snapshot, form, listener
         same_form = [a for a in answers if a.kind == form and len(a.song_ids) == n_songs]
         rows = snapshot.rows_of([i for a in same_form for i in a.song_ids]).reshape(-1, n_songs)
         self._mine: list[tuple[QuestionKey, Judgment]] = []
@@ -199,7 +200,9 @@ class _History:
             if np.isfinite(self._snapshot.vectors_at(self._snapshot.rows_of(ids))).all():
                 first = ids[:1] if self._form == "like" else ()
                 shown = (*first, *rng.permutation(ids[len(first) :]).tolist())
-                return Question(self._form, shown, is_random=not is_repeat, is_repeat=is_repeat)
+                return Question(
+                    self._form, shown, is_random=not is_repeat, is_repeat=is_repeat, listener=self._listener
+                )
         return None
 
 

@@ -1,8 +1,5 @@
 """The blind test on the Playlist page: two anonymous playlists and, after the answer, their names."""
 
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-
 import pandas as pd
 import streamlit as st
 
@@ -17,42 +14,23 @@ from musicsim.library.library import Place
 from musicsim.public import visitor_may
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, kept, subject_of
-from musicsim.ui.base.text import off_if, plain, show_errors
+from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.base.visitors import opinions
-from musicsim.ui.components.song_finder import find_songs
+from musicsim.ui.components.song_finder import find_first_song
 from musicsim.ui.components.song_list import Action, row_of, song_list
+from musicsim.ui.components.trials.choices import show_choices, show_undo
+from musicsim.ui.components.trials.session import Asked, Session, Sitting
 from musicsim.wording import clock, count
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
 _MAX_REASONS = 8
 _STEP = "blind step"  # name of the dialog that explains a song's position in a playlist
-_LABELS: dict[blind.Choice, str] = {"left": "List 1 is better", "same": "No difference", "right": "List 2 is better"}
-_SHORTCUTS: dict[blind.Choice, str] = {"left": "1", "same": "0", "right": "2"}
-_CONFIRMATIONS: dict[blind.Choice, str] = {
-    "left": "You chose list 1.",
-    "same": "You heard no difference.",
-    "right": "You chose list 2.",
-}
+_KEY = "blind"
+_LABELS = ("List 1 is better", "No difference", "List 2 is better")
+_CONFIRMATIONS = {0: "You chose list 1.", None: "You heard no difference.", 1: "You chose list 2."}
 
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    library: Path
-    pair: blind.BlindPair
-    chosen: blind.Choice | None = None
-    answer_id: int | None = None
-
-
-@dataclass(slots=True)
-class _State:
-    """The question, the first song of both playlists, and the answers that can be undone, with their libraries."""
-
-    question: _Question | None = None
-    first: int | None = None
-    answers: list[tuple[Path, int]] = field(default_factory=list)
-
-
-_STATE: Key[_State] = Key("blind", _State, "what the page shows")
+_SESSION = Session(Key(_KEY, Sitting[blind.BlindPair], "pairs of playlists, and the answers"), blind.record)
+_FIRST: Key[int | None] = Key("blind_first_song", lambda: None, "first song of both playlists")
 
 
 @visitor_may
@@ -68,17 +46,13 @@ def draw(_snapshot: Snapshot, *, busy: bool) -> None:
     )
     sides = _choose(snapshot)
     request = _request(snapshot)
-    question = _STATE.get().question
-    if question is not None and (
-        question.library != snapshot.library.folder or {question.pair.left_is, question.pair.right_is} != set(sides)
-    ):
-        question = None
-    if question is None:
+    asked = _SESSION.current(snapshot.library, lambda pair: {pair.left_is, pair.right_is} == set(sides))
+    if asked is None:
         wants_pair = st.button("Generate two playlists", icon=":material/casino:", key="blind_draw", type="primary")
     else:
-        _show_pair(snapshot, question)
+        _show_pair(snapshot, asked)
         # the names replace the question in the same place, where the listener is looking
-        wants_pair = _ask(question.pair) if question.chosen is None else _reveal(question, question.chosen)
+        wants_pair = _ask(asked.question) if asked.answer_id is None else _reveal(asked)
     if wants_pair:
         _generate(snapshot, sides, request)
     _tally(snapshot.library)
@@ -115,21 +89,11 @@ def _label(contender: blind.Contender) -> str:
 
 
 def _request(snapshot: Snapshot) -> PlaylistRequest:
-    state = _STATE.get()
-    if state.first is not None and snapshot.rows_of([state.first])[0] < 0:
-        state.first = None
-
-    def choose(ids: list[int]) -> None:
-        state.first = next(iter(ids), None)
-
     left, right = st.columns([3, 1], gap="medium")
     with left:
-        find_songs(
-            snapshot, "First song of both", key="blind_song_finder", chosen=[state.first] if state.first else [],
-            on_change=choose, placeholder="random each time", most=1,
-        )  # fmt: skip
+        first = find_first_song(snapshot, "First song of both", _FIRST, key="blind_song_finder")
     length = right.number_input("Songs", _MIN_LENGTH, _MAX_LENGTH, _DEFAULT_LENGTH, **kept("blind_length"))
-    return PlaylistRequest(length=int(length), first=state.first)
+    return PlaylistRequest(length=int(length), first=first)
 
 
 def _walk_of(contender: blind.Contender) -> Walk:
@@ -140,13 +104,12 @@ def _walk_of(contender: blind.Contender) -> Walk:
 def _generate(snapshot: Snapshot, sides: tuple[blind.Contender, blind.Contender], request: PlaylistRequest) -> None:
     with show_errors(ValueError):
         pair = blind.draw_pair(sides, (_walk_of(sides[0]), _walk_of(sides[1])), request)
-        _STATE.get().question = _Question(snapshot.library.folder, pair)
+        _SESSION.ask(snapshot.library, pair)
         st.rerun()  # needed because the button above now has a different label
 
 
-def _show_pair(snapshot: Snapshot, question: _Question) -> None:
-    pair = question.pair
-    is_answered = question.chosen is not None
+def _show_pair(snapshot: Snapshot, asked: Asked[blind.BlindPair]) -> None:
+    pair, is_answered = asked.question, asked.answer_id is not None
     sides = ((pair.left, pair.left_is), (pair.right, pair.right_is))
     columns = st.columns(2, gap="large")
     for number, (column, (drawn, contender)) in enumerate(zip(columns, sides, strict=True), start=1):
@@ -168,11 +131,8 @@ def _ask(pair: blind.BlindPair) -> bool:
             "a different pair, or request longer playlists.", icon=":material/info:",
         )  # fmt: skip
     with st.container(horizontal=True, horizontal_alignment="center"):
-        for choice, label in _LABELS.items():
-            st.button(
-                label, key=f"blind_{choice}", shortcut=_SHORTCUTS[choice], on_click=_answer, args=(choice,),
-                **off_if(pair.is_equal and choice != "same", "Both lists are the same."),
-            )  # fmt: skip
+        because = "Both lists are the same." if pair.is_equal else ""
+        show_choices(_SESSION, _LABELS, key=_KEY, disabled_because=because)
         return st.button("Generate two new playlists", icon=":material/casino:", key="blind_draw", type="tertiary")
 
 
@@ -211,33 +171,11 @@ def _explain(drawn: GeneratedPlaylist, index: int, contender: blind.Contender) -
     st.caption("Percentages show how likely each reason was; a check marks the reason that was used.")
 
 
-def _answer(choice: blind.Choice) -> None:
-    state = _STATE.get()
-    question = state.question
-    if question is None or question.chosen is not None:
-        return
-    library = openers.snapshot().library
-    answer_id = blind.record(opinions(library), question.pair, choice)
-    state.question = replace(question, chosen=choice, answer_id=answer_id)
-    state.answers.append((library.folder, answer_id))
-
-
-def _reveal(question: _Question, chosen: blind.Choice) -> bool:
-    left, right = (plain(one.name) for one in (question.pair.left_is, question.pair.right_is))
+def _reveal(asked: Asked[blind.BlindPair]) -> bool:
+    left, right = (plain(one.name) for one in (asked.question.left_is, asked.question.right_is))
     names = f"List 1 was generated by **{left}**, list 2 by **{right}**."
-    st.success(f"{_CONFIRMATIONS[chosen]} {names}", icon=":material/visibility:")
+    st.success(f"{_CONFIRMATIONS[asked.chosen]} {names}", icon=":material/visibility:")
     return st.button("Next two lists", icon=":material/casino:", key="blind_draw", type="primary", shortcut="n")
-
-
-def _undo(library: Library) -> None:
-    """Delete the last answer, and also its question, because the names were shown."""
-    state = _STATE.get()
-    folder, answer_id = state.answers.pop()
-    opinions(library).judgments.forget(answer_id)
-    question = state.question
-    if question is not None and (question.library, question.answer_id) == (folder, answer_id):
-        state.question = None
-    st.toast("The last answer was undone.", icon=":material/undo:")
 
 
 def _tally(library: Library) -> None:
@@ -246,7 +184,7 @@ def _tally(library: Library) -> None:
     if not tallies:
         st.caption("No answers yet. It takes ten or more to show a difference.")
         return
-    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {blind.describe(one)}.')}" for one in tallies))
+    st.markdown("\n".join(f"- {plain(f'“{one.first}” and “{one.second}”: {one.describe()}.')}" for one in tallies))
     table = {
         "": [f"{plain(one.first)} – {plain(one.second)}" for one in tallies],
         "wins": [f"{one.wins_first} – {one.wins_second}" for one in tallies],
@@ -259,6 +197,4 @@ def _tally(library: Library) -> None:
         "test; “no difference” answers are ignored). Decide beforehand how many answers to give: if you stop "
         "as soon as one contender leads, the lead can be due to chance."
     )
-    answers = _STATE.get().answers
-    if answers and answers[-1][0] == library.folder:
-        st.button("Undo last answer", icon=":material/undo:", key="blind_undo", on_click=_undo, args=(library,))
+    show_undo(_SESSION, library, key=_KEY)

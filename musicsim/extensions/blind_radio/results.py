@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.extensions.blind_radio import sequence
+from musicsim.explorer.trials import sequence
 from musicsim.extensions.blind_radio.store import RadioStore, Trial, Turn
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import as_csv

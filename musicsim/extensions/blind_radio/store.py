@@ -7,6 +7,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
+from musicsim.explorer.trials.sides import draw_seed, shuffle_sides
 from musicsim.library import Library
 from musicsim.library.db import Tables, schema
 
@@ -67,16 +68,16 @@ class RadioStore(Tables):
 
     def start(self, first: str, second: str, random_state: int | None = None) -> None:
         """Start a trial of two models, given by name. Raises LibraryError if it cannot start."""
-        models = [self.library.models.find(name) for name in (first, second)]
-        if models[0].id == models[1].id:
-            raise LibraryError(f"“{models[0].name}” cannot take turns with itself: choose two different models.")
+        one, other = (self.library.models.find(name) for name in (first, second))
+        if one.id == other.id:
+            raise LibraryError(f"“{one.name}” cannot take turns with itself: choose two different models.")
         if not self.library.settings["keep_plays"]:
             raise LibraryError("this library does not store plays and skips: turn on the setting `keep_plays` first.")
         last = self.latest()
         if last is not None and last.ended_at is None:
             raise LibraryError("a trial is running: end it first with `musicsim radio stop`.")
-        seed = int(np.random.default_rng().integers(1 << 31)) if random_state is None else random_state
-        a, b = models if np.random.default_rng(seed).integers(2) else models[::-1]
+        seed = draw_seed(random_state)
+        a, b = shuffle_sides(one, other, np.random.default_rng(seed))
         row = {"model_a": a.id, "name_a": a.name, "model_b": b.id, "name_b": b.name, "random_state": seed}
         self._execute(trials.insert().values(**row, started_at=time.time()))
 

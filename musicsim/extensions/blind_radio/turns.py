@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from secrets import randbelow
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from musicsim.explorer.playlists.steering import find_allowed_rows
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.trials.sides import draw_seed
 from musicsim.extensions.blind_radio.results import summarize
 from musicsim.extensions.blind_radio.store import RadioStore, Trial
 
@@ -36,7 +36,7 @@ def next_songs(walker: Walk, request: PlaylistRequest, random_state: int | None)
             walk.snapshot.row_of(request.first)
     except MusicsimError:  # a model was deleted, or does not contain the song
         return None
-    return _take_turns(store, trial, walks, request, randbelow(1 << 31) if random_state is None else random_state)
+    return _take_turns(store, trial, walks, request, draw_seed(random_state))
 
 
 def _take_turns(

@@ -8,7 +8,6 @@ these edges, so the words alone tell little about which reason is true.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -16,17 +15,14 @@ from musicsim import playlist
 from musicsim.explorer.playlists.edges import FAMILIES
 from musicsim.explorer.playlists.walk import Edge, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.survey.rates import Rate, measure_rate
+from musicsim.explorer.trials.rates import Rate, measure_rate
+from musicsim.explorer.trials.sides import draw_seed, shuffle_sides
 from musicsim.library import Song
 from musicsim.library.stores.judgments import Judgment, Opinions
 from musicsim.wording import count
 
 KIND = "reasons"  # kind under which the answers are stored as judgments
 _MAX_TRIES = 20  # maximum number of playlists to search for a step
-_SEEDS = 1 << 31
-
-Choice = Literal["first", "second", "unsure"]
-CHOSEN: dict[Choice, int | None] = {"first": 0, "second": 1, "unsure": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +55,7 @@ def draw_question(
     """
     rng = np.random.default_rng(random_state)
     for _ in range(_MAX_TRIES):
-        generated = walk.generate(request, int(rng.integers(_SEEDS)))
+        generated = walk.generate(request, draw_seed(rng))
         steps = list(zip(generated.songs, generated.songs[1:], generated.edges[1:], strict=False))
         for at in rng.permutation(len(steps)).tolist():
             song, following, stated = steps[at]
@@ -70,19 +66,18 @@ def draw_question(
                 others = [one for one in others if "artist" not in playlist.edge_families([one.name])[0]]
             if others:
                 p = np.array([other.probability for other in others])
-                pair = reason, others[int(rng.choice(len(others), p=p / p.sum()))]
-                true = int(rng.integers(2))
+                reasons = shuffle_sides(reason, others[int(rng.choice(len(others), p=p / p.sum()))], rng)
                 model = walk.snapshot.record
                 return Question(
-                    (song, following), (pair[true], pair[1 - true]), true, model.id if model else None, request.dialect
+                    (song, following), reasons, reasons.index(reason), model.id if model else None, request.dialect
                 )
     return None
 
 
-def record(opinions: Opinions, question: Question, chosen: Choice) -> int:
+def record(opinions: Opinions, question: Question, chosen: int | None) -> int:
     """Save an answer with the songs, both reasons and the model; return the answer's id."""
     return opinions.judgments.add(
-        "", KIND, (), CHOSEN[chosen], options=[edge.label for edge in question.reasons],
+        "", KIND, (), chosen, options=[edge.label for edge in question.reasons],
         edges=[edge.name for edge in question.reasons], true=question.true,
         songs=[song.id for song in question.songs], model=question.model_id, dialect=question.dialect,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from musicsim.errors import AudioError, ModelError
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.search.query import find_similar, make_example, networks_in_use
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.rates import Rate, estimate_rate
+from musicsim.explorer.trials.rates import Rate, estimate_rate
 from musicsim.extensions.robustness.changes import UNCHANGED, analyze_changes
 from musicsim.library import Song
 from musicsim.library.processes.pools import on_all_cores

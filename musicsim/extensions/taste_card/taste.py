@@ -10,7 +10,7 @@ from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.survey.questions import summarize_answers
-from musicsim.explorer.survey.rates import Rate, measure_rate
+from musicsim.explorer.trials.rates import Rate, measure_rate
 from musicsim.extensions.taste_card.parts import Parts
 from musicsim.extensions.taste_card.shares import Band, Choices, Fit
 from musicsim.library.stores.judgments import Judgment, question_key

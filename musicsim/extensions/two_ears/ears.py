@@ -12,7 +12,7 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.requests.training import ORDER
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.rates import Rate, estimate_rate
+from musicsim.explorer.trials.rates import Rate, estimate_rate
 from musicsim.extensions.two_ears import disagreement
 from musicsim.extensions.two_ears.disagreement import DividingTriples
 from musicsim.library import Library

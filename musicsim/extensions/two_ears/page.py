@@ -1,16 +1,14 @@
 """Two ears on the Train page: what is predicted, blind questions for both people, and a playlist for both."""
 
 import secrets
-from dataclasses import dataclass, replace
 
 import numpy as np
 import streamlit as st
 
 from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.playlists.tracks import make_track
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.two_ears import questions
-from musicsim.extensions.two_ears.ears import Ear, TwoEars, list_ears
+from musicsim.extensions.two_ears.ears import TwoEars, list_ears
 from musicsim.extensions.two_ears.lists import JointPlaylist, generate_for_both
 from musicsim.library.library import Place
 from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
@@ -18,24 +16,19 @@ from musicsim.ui.base import openers
 from musicsim.ui.base.keys import Key, kept
 from musicsim.ui.base.text import plain, show_errors
 from musicsim.ui.components.play_button import play_button
-from musicsim.ui.components.song_finder import find_songs
+from musicsim.ui.components.song_finder import find_first_song
 from musicsim.ui.components.song_list import row_of, song_list
+from musicsim.ui.components.trials.cards import show_cards
+from musicsim.ui.components.trials.session import Session, Sitting
+
+_PLAYLIST: Key[tuple[object, JointPlaylist] | None] = Key(
+    "ears_playlist", lambda: None, "the playlist, and the models that it is for", per_library=True
+)
+_FIRST: Key[int | None] = Key("ears_first", lambda: None, "first song of the playlist")
 
 
-@dataclass(slots=True)
-class _State:
-    """The pending question and the playlist, each with what it is for, and the id of the playlist's first song."""
-
-    question: tuple[object, questions.Question] | None = None
-    playlist: tuple[object, JointPlaylist] | None = None
-    first: int | None = None
-
-
-_STATE: Key[_State] = Key("ears", _State, "what the page shows", per_library=True)
-_CHOICES = (
-    ("Song 1 is more like the first", "1", 0),
-    ("I am unsure", "0", None),
-    ("Song 2 is more like the first", "2", 1),
+_SESSION = Session(
+    Key("ears_asked", Sitting[questions.Question], "blind questions, and the answers"), questions.record, reveals=False
 )
 
 
@@ -69,37 +62,30 @@ def _pair(place: Place, revision: int, mine: str, friend: str) -> TwoEars:
 
 
 def _ask(two: TwoEars) -> None:
-    """Draw a question, which shows neither names of songs nor whether it is a random triple, and the results."""
-    st.header("Which song is more like the first?", anchor=False)
+    """Draw a question, which shows neither names of songs nor whether it is a random triple."""
     person = st.segmented_control(
         "Who is listening?", (0, 1), default=0, **kept("ears_person"), format_func=lambda at: plain(two.people[at]),
         required=True,
     )  # fmt: skip
     ear, library = two.ears[person], two.library
-    answers = questions.list_answers(two, library)
-    state = _STATE.get()
-    key, pending = state.question or (None, None)
-    if key != (two.model_ids, ear.model_id):
-        pending = None
-    songs = two.ears[0].snapshot.songs_by_id(pending.song_ids) if pending else []
-    if pending is None or len(songs) < len(pending.song_ids):
-        pending = questions.next_question(two, answers, ear, np.random.default_rng())
-        if pending is None:
+
+    def is_own(question: questions.Question) -> bool:
+        is_known = all((one.snapshot.rows_of(question.song_ids) >= 0).all() for one in two.ears)
+        return is_known and (question.models, question.ear) == (two.model_ids, ear.model_id)
+
+    asked = _SESSION.current(library, is_own)
+    if asked is None:
+        skipped = [one.question for one in _SESSION.key.get().skipped]
+        answers = questions.list_answers(two, library)
+        question = questions.next_question(two, answers, ear, np.random.default_rng(), skipped)
+        if question is None:
             st.info("You have answered all questions. Add songs for more.", icon=":material/info:")
             return
-        state.question = (two.model_ids, ear.model_id), pending
-        songs = two.ears[0].snapshot.songs_by_id(pending.song_ids)
-    labels = ["The first song", "Song 1", "Song 2"]
-    tracks = [
-        replace(make_track(library, song, preview=True), title=label, artist="", cover_url="", is_blind=True)
-        for song, label in zip(songs, labels, strict=True)
-    ]
-    with st.container(horizontal=True):
-        for at, label in enumerate(labels):
-            play_button(label, key=f"ears_song_{at}", library=library, tracks=tracks, start=at)
-    with st.container(horizontal=True):
-        for label, shortcut, choice in _CHOICES:
-            st.button(label, key=f"ears_answer_{choice}", shortcut=shortcut, on_click=_answer, args=(two, ear, choice))
+        asked = _SESSION.ask(library, question)
+    last = _SESSION.last_answer(library)
+    # the names stay hidden even after the answer, because the other person gets the same questions
+    last = last if last is not None and is_own(last.question) else None
+    show_cards(_SESSION, two.ears[0].snapshot, asked, last, key="ears_cards", tells_names=False)
 
 
 def _show_results(two: TwoEars) -> None:
@@ -111,29 +97,13 @@ def _show_results(two: TwoEars) -> None:
         more.markdown("\n".join(f"- {plain(line)}" for line in lines))
 
 
-def _answer(two: TwoEars, ear: Ear, choice: int | None) -> None:
-    state = _STATE.get()
-    key, question = state.question or (None, None)
-    if question is not None and key == (two.model_ids, ear.model_id):  # not before the new person's question is shown
-        questions.record(two, two.library, question, ear, choice)
-        state.question = None
-
-
 def _make_list(two: TwoEars) -> None:
     st.header("A playlist for both", anchor=False)
-    snapshot, state = two.ears[0].snapshot, _STATE.get()
-
-    def choose(ids: list[int]) -> None:
-        state.first = next(iter(ids), None)
-
-    find_songs(
-        snapshot, "First song", key="ears_first_finder", chosen=[] if state.first is None else [state.first],
-        on_change=choose, placeholder="random each time", most=1,
-    )  # fmt: skip
+    first = find_first_song(two.ears[0].snapshot, "First song", _FIRST, key="ears_first_finder")
     if st.button("Make a playlist for both", icon=":material/group:", key="ears_make"):
-        made = generate_for_both(two, state.first, walk_of=share_walk, random_state=secrets.randbits(32))
-        state.playlist = two.model_ids, made
-    key, both = state.playlist or (None, None)
+        made = generate_for_both(two, first, walk_of=share_walk, random_state=secrets.randbits(32))
+        _PLAYLIST.set((two.model_ids, made))
+    key, both = _PLAYLIST.get() or (None, None)
     if both is None or key != two.model_ids:
         return
     songs = list(both.songs)

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from musicsim.explorer.survey.rates import Rate, measure_rate
+from musicsim.explorer.trials.rates import Rate, measure_rate
 from musicsim.extensions.two_ears.disagreement import draw_triples
 from musicsim.extensions.two_ears.ears import Ear, TwoEars
 from musicsim.library.stores.judgments import Judgment, Opinions, QuestionKey, question_key
@@ -23,10 +23,18 @@ _OPTIONS = ["song 1", "song 2"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A triple of songs. The first is the reference."""
+    """A triple of songs for one of two people. The first is the reference."""
 
     song_ids: tuple[int, ...]
     is_dividing: bool  # True if the two people are predicted to disagree
+    person: str
+    ear: str  # id of the person's model
+    models: tuple[str, str]  # ids of both models
+    p: tuple[float, ...]  # probability of song 1 in both models
+
+    @property
+    def form(self) -> str:
+        return "like"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,32 +52,40 @@ def list_answers(two: TwoEars, opinions: Opinions) -> list[Judgment]:
     return [answer for answer in opinions.judgments.all(KIND) if set(answer.context["models"]) == models]
 
 
-def next_question(two: TwoEars, answers: Sequence[Judgment], ear: Ear, rng: np.random.Generator) -> Question | None:
-    """Return the next question for a person; None if no new triple is left."""
-    asked = {_key_of(answer) for answer in answers if _is_by(answer, ear)}
+def next_question(
+    two: TwoEars, answers: Sequence[Judgment], ear: Ear, rng: np.random.Generator, skipped: Sequence[Question] = ()
+) -> Question | None:
+    """Return the next question for a person; None if no new triple is left. Skipped questions are not asked again."""
+    asked = {_key_of(answer) for answer in answers if answer.context["ear"] == ear.model_id}
+    asked |= {question_key(one.form, one.song_ids) for one in skipped if one.ear == ear.model_id}
+
+    def make(song_ids: Sequence[int], *, is_dividing: bool) -> Question:
+        p = tuple(two.predict_proba(song_ids))
+        return Question(tuple(song_ids), is_dividing, ear.person, ear.model_id, two.model_ids, p)
+
     for answer in answers:
         songs = answer.context["songs"]
         if _key_of(answer) not in asked and all((one.snapshot.rows_of(songs) >= 0).all() for one in two.ears):
-            return Question(tuple(songs), answer.context["is_dividing"])
+            return make(songs, is_dividing=answer.context["is_dividing"])
     random = draw_triples(len(two.song_ids), _N_TRIES, rng)
     found = two.find_dividing(_N_TRIES) if rng.random() < 0.5 else random[:0]
     for triples, is_dividing in ((found, True), (two.song_ids[random], False)):
         for first, *others in triples.tolist():
             if question_key("like", (first, *others)) not in asked:
                 one, other = rng.permutation(others).tolist()
-                return Question((first, one, other), is_dividing)
+                return make((first, one, other), is_dividing=is_dividing)
     return None
 
 
-def record(two: TwoEars, opinions: Opinions, question: Question, ear: Ear, chosen: int | None) -> int:
-    """Save a person's answer, with the probability of song 1 in both models; return the answer's id.
+def record(opinions: Opinions, question: Question, place: int | None) -> int:
+    """Save an answer with the probability of song 1 in both models; return the answer's id.
 
-    `chosen` is 0 for song 1, 1 for song 2, and None if the person is unsure.
+    `place` is 1 for song 1, 2 for song 2, and None if the person is unsure.
     """
     return opinions.judgments.add(
-        "", KIND, (), chosen, options=_OPTIONS, person=ear.person, songs=list(question.song_ids),
-        is_dividing=question.is_dividing, ear=ear.model_id, models=list(two.model_ids),
-        p=two.predict_proba(question.song_ids),
+        "", KIND, (), None if place is None else place - 1, options=_OPTIONS, person=question.person,
+        songs=list(question.song_ids), is_dividing=question.is_dividing, ear=question.ear,
+        models=list(question.models), p=list(question.p),
     )  # fmt: skip
 
 
@@ -116,7 +132,3 @@ def describe(two: TwoEars, results: Results) -> list[str]:
 
 def _key_of(answer: Judgment) -> QuestionKey:
     return question_key("like", answer.context["songs"])
-
-
-def _is_by(answer: Judgment, ear: Ear) -> bool:
-    return bool(answer.context["ear"] == ear.model_id)

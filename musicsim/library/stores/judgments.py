@@ -1,8 +1,7 @@
 """Listeners' judgments: comparisons of songs, ratings of search results, and choices between two options."""
 
-import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations, zip_longest
@@ -85,51 +84,6 @@ def question_key(form: str, songs: Sequence[int]) -> QuestionKey:
     """Return the key of a question, which does not depend on the order of the songs on screen."""
     n_fixed = int(form == "like")  # the reference song stays first
     return form, (*songs[:n_fixed], *sorted(songs[n_fixed:]))
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Number of times that each of two options was chosen; `first` is the first one in alphabetical order."""
-
-    first: str
-    second: str
-    wins_first: int
-    wins_second: int
-    ties: int
-
-    @property
-    def n_judgments(self) -> int:
-        return self.n_decided + self.ties
-
-    @property
-    def n_decided(self) -> int:
-        return self.wins_first + self.wins_second
-
-    @property
-    def share(self) -> float | None:
-        """Share of the first option among the decided judgments; None if there are none."""
-        return self.wins_first / self.n_decided if self.n_decided else None
-
-    @property
-    def p_value(self) -> float:
-        """P-value of the two-sided sign test on the decided judgments; 1 if there are none."""
-        n = self.n_decided
-        tail = sum(math.comb(n, k) for k in range(min(self.wins_first, self.wins_second) + 1))
-        return min(1.0, 2 * tail / 2**n)
-
-
-def summarize(
-    judgments: Iterable[Judgment], options_of: Callable[[Judgment], tuple[str, str]] = lambda judgment: judgment.options
-) -> list[Tally]:
-    """Count the choices for each pair of options; pairs with the most judgments come first."""
-    counts: dict[tuple[str, str], list[int]] = {}
-    for judgment in judgments:
-        options = options_of(judgment)
-        pair = (min(options), max(options))
-        winner = pair.index(options[judgment.chosen]) if judgment.chosen in (0, 1) else 2
-        counts.setdefault(pair, [0, 0, 0])[winner] += 1
-    tallies = [Tally(*pair, *count) for pair, count in counts.items()]
-    return sorted(tallies, key=lambda tally: (-tally.n_judgments, tally.first, tally.second))
 
 
 class JudgmentStore(Tables):

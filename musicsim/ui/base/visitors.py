@@ -30,7 +30,8 @@ def keep_answers(library: Library) -> None:
         return
     file = folder / f"{VISITOR_NAME.get()}.csv"
     try:
-        if file.exists() or sum(1 for _ in folder.iterdir()) < _MAX_VISITORS:
+        is_first = not file.exists() and opinions(library).judgments.count() > 0
+        if file.exists() or (is_first and sum(1 for _ in folder.iterdir()) < _MAX_VISITORS):
             export_answers(library, file, opinions=opinions(library))
     except (OSError, LibraryError) as error:  # only logged, because the visitor cannot do anything about it
         _log.warning("could not save the answers: %s", error)

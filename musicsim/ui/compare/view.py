@@ -14,7 +14,7 @@ from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import VISITOR_NAME, opinions
 from musicsim.ui.compare import session
 from musicsim.ui.compare.answers import show_survey
-from musicsim.ui.compare.cards import show_cards
+from musicsim.ui.components.trials.cards import show_cards
 from musicsim.wording import clean, count
 
 _FORMS = {"odd": "The odd one out", "like": "More like the first"}
@@ -40,11 +40,14 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
     answers = opinions(library).judgments.answers()
     if listener:
         try:
-            question = session.pending_question(snapshot, answers, listener)
+            asked = session.pending_question(snapshot, answers, listener)
         except MusicsimError as error:
             st.info(plain(error), icon=":material/info:")
         else:
-            show_cards(snapshot, question)
+            show_cards(
+                session.SESSION, snapshot, asked, session.SESSION.last_answer(library), key="compare_cards",
+                is_named=session.SHOW_NAMES.get(),
+            )  # fmt: skip
     else:
         st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
     show_survey(library, answers, listener, on_train)

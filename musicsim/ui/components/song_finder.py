@@ -74,6 +74,18 @@ def find_songs(
     )  # fmt: skip
 
 
+def find_first_song(snapshot: Snapshot, label: str, first: Key[int | None], *, key: str) -> int | None:
+    """Show a search box for the first song of a playlist; return its id, or None for a random song each time."""
+    song_id = first.get()
+    if song_id is not None and snapshot.rows_of([song_id])[0] < 0:  # it was deleted, or is in another library
+        first.set(song_id := None)
+    find_songs(
+        snapshot, label, key=key, chosen=[] if song_id is None else [song_id], placeholder="random each time", most=1,
+        on_change=lambda ids: first.set(next(iter(ids), None)),
+    )  # fmt: skip
+    return song_id
+
+
 def drop_unknown(key: Key[list[str]], names: Sequence[str]) -> None:
     """Remove names that no longer exist from a choice."""
     chosen = key.get()

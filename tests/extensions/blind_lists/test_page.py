@@ -120,7 +120,7 @@ def test_answers_are_undone_in_reverse_order(full):
 def test_first_song_and_length_follow_request(full):
     song = full.songs()[3]
     app = open_view()
-    app.session_state["blind"].first = song.id
+    app.session_state["blind_first_song"] = song.id
     app.number_input(key="blind_length").set_value(3)
     press_label(app, "Generate two playlists")
     assert [[rows[0]["song_id"], len(rows)] for rows in lists(app)] == [[song.id, 3]] * 2

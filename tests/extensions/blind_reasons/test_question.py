@@ -121,7 +121,7 @@ def test_simulated_listener_is_recovered_within_interval(walk):
             opinions = opinions_in_memory()
             for question in questions * 3:
                 hears = rng.random() < p
-                record(opinions, question, ("first", "second")[question.true if hears else 1 - question.true])
+                record(opinions, question, question.true if hears else 1 - question.true)
             found = summarize(opinions.judgments.all(KIND)).found
             assert (found.n, found.chance) == (30, 0.5)
             n_covered += found.low <= p <= found.high
@@ -132,11 +132,10 @@ def test_unsure_answers_do_not_count(walk):
     opinions = opinions_in_memory()
     question = draw_question(walk, REQUEST, 1)
     assert describe(summarize([])) == "No answers yet."
-    record(opinions, question, "unsure")
+    record(opinions, question, None)
     assert describe(summarize(opinions.judgments.all(KIND))) == "You could not tell in 1 question."
-    right, wrong = ("first", "second") if question.true == 0 else ("second", "first")
-    for choice in [right] * 14 + [wrong] * 6:
-        record(opinions, question, choice)
+    for chosen in [question.true] * 14 + [1 - question.true] * 6:
+        record(opinions, question, chosen)
     results = summarize(opinions.judgments.all(KIND))
     assert describe(results) == (
         "You found the true reason in 14 of 20 questions (70%, 95% interval 48% to 85%). "
@@ -149,8 +148,8 @@ def test_unsure_answers_do_not_count(walk):
 def test_results_on_the_command_line(library, walk):
     assert run("answers", "reasons", library=library.folder)[0].strip() == "No answers yet."
     question = draw_question(walk, REQUEST, 2)
-    for choice in ("first", "first", "unsure"):
-        record(library, question, choice)
+    for chosen in (0, 0, None):
+        record(library, question, chosen)
     told = json.loads(run("answers", "reasons", "--json", library=library.folder)[0])
     assert (told["found"]["n"], told["unsure"]) == (2, 1)
     assert told["found"]["share"] == float(question.true == 0)

@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.survey.rates import estimate_rate
+from musicsim.explorer.trials.rates import estimate_rate
 from musicsim.extensions.robustness import page
 from musicsim.extensions.robustness.measuring import ChangeResult, Robustness
 from musicsim.ui.base.frame import PAGES, SHELL

@@ -7,7 +7,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.survey.rates import estimate_rate
+from musicsim.explorer.trials.rates import estimate_rate
 from musicsim.extensions.robustness import cli
 from musicsim.extensions.robustness.changes import CHANGES, RATE, UNCHANGED, add_noise, analyze_changes, cut_middle
 from musicsim.extensions.robustness.measuring import (

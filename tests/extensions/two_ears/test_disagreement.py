@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.survey.rates import Rate, estimate_rate
+from musicsim.explorer.trials.rates import Rate, estimate_rate
 from musicsim.extensions.two_ears.disagreement import (
     MIN_DISAGREEMENT,
     DividingTriples,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from musicsim.extensions.blind_radio.sequence import (
+from musicsim.explorer.trials.sequence import (
     estimate_differences,
     find_interval,
     find_verdict,

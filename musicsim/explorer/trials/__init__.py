@@ -1,0 +1,1 @@
+"""The kit of blind trials: random sides, tallies, rates and intervals. Answers are judgments in the library."""
