@@ -5,10 +5,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from docs.references import PAGES, list_commands
+from docs.references import PAGES, load_commands, make_page
+from musicsim.audio import DESCRIPTORS
+from musicsim.explorer.rendering import render_model, render_result, render_song
+from musicsim.extensions.albums.rendering import render_album
 
 CHECKOUT = Path(__file__).parents[1]
 DOCUMENTS = [
@@ -29,12 +33,19 @@ SCRIPTS = ("benchmarks", "docs", "experiments", "tests", "torture")
 READERS = ("musicsim", "benchmarks", "tests/browser")  # of environment variables
 
 
+def list_commands(command: Any, name: str = "musicsim") -> Iterator[tuple[str, Any]]:
+    """Yield a command and all of its subcommands, each with its full name."""
+    yield name, command
+    for subcommand in getattr(command, "commands", {}).values():
+        yield from list_commands(subcommand, f"{name} {subcommand.name}")
+
+
 @cache
 def flags_of_commands() -> Mapping[str, set[str]]:
     """Return the options of each command and group, keyed by the command's full name."""
     return {
         name: {"-h", "--help"}.union(*({*one.opts, *one.secondary_opts} for one in command.params))
-        for name, command in list_commands().items()
+        for name, command in list_commands(load_commands())
     }
 
 
@@ -109,7 +120,30 @@ def check_arguments(words: list[str]) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_reference_pages_are_up_to_date(path):
-    assert path.read_text(encoding="utf-8") == PAGES[path](), "run `python docs/references.py`"
+    assert path.read_text(encoding="utf-8") == make_page(path), "run `python docs/references.py`"
+
+
+class Named:
+    """Any object: each attribute has its own name as its value."""
+
+    def __getattr__(self, name: str) -> str:
+        return name
+
+
+def read_fields(title: str) -> dict[str, str]:
+    """Return the meanings of the fields of an object in answers, keyed by name."""
+    page = (CHECKOUT / "docs" / "connect" / "http_reference.md").read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## {title}\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
+    return dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE))
+
+
+def test_tables_of_answers_list_every_field():
+    song, result = render_song(Named()), render_result(Named(), 1, None, "")
+    assert list(read_fields("Songs")) == list(song)
+    assert read_fields("Songs").items() >= {name: one.about for name, one in DESCRIPTORS.items()}.items()
+    assert list(read_fields("Results")) == [name for name in result if name not in song]
+    assert list(read_fields("Albums")) == list(render_album(Named()))
+    assert list(read_fields("Models")) == [*render_model(Named(), {}), "settings"]  # only the owner gets the last one
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(CHECKOUT).as_posix())

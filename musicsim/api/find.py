@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from musicsim.api.bodies import TextSafeJSON
-from musicsim.api.parameters import ModelQuery
+from musicsim.api.parameters import LibraryQuery, ModelQuery
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.search.form import describe_options, find_choices
 from musicsim.explorer.search.matches import KINDS, ids_of_match, song_matches, trim_text
@@ -20,11 +20,16 @@ _Kind = Literal["artist", "album", "song", "words"]
 router = APIRouter()
 
 
-@router.get("/find")
+@router.get(
+    "/find",
+    response_description=(
+        "an object with `matches`, a list of matches, and `suggestions`, words to try if nothing matches"
+    ),
+)
 @visitor_may
 def find(
     text: Annotated[str, Query(description="text that the user has typed; only 200 characters are read")],
-    library: str | None = None,
+    library: LibraryQuery = None,
     kind: Annotated[list[_Kind], Query(description="kinds of matches; all by default")] = [],  # noqa: B006  # FastAPI copies it
 ) -> Response:
     """Find artists, albums and songs whose names contain a text, and read it as words, such as "slow piano".
@@ -38,12 +43,14 @@ def find(
     return TextSafeJSON({"matches": [asdict(match) for match in matches], "suggestions": known})
 
 
-@router.get("/find/songs")
+@router.get(
+    "/find/songs", response_description="an object with `ids`, and `n_songs`, the number of ids without the limit"
+)
 @visitor_may
 def songs_of_match(
     kind: Annotated[_Kind, Query(description="kind of the match")],
     value: Annotated[str, Query(description="`value` of the match")],
-    library: str | None = None,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
     limit: Annotated[int, Query(ge=1, le=_MAX_IDS, description="maximum number of ids")] = _MAX_IDS,
 ) -> Response:
@@ -60,9 +67,9 @@ def songs_of_match(
     return TextSafeJSON({"ids": ids[:limit].tolist(), "n_songs": len(ids)})
 
 
-@router.get("/options")
+@router.get("/options", response_description="a list of options, in the order of the form")
 @visitor_may
-def options(library: str | None = None, model: ModelQuery = None) -> Response:
+def options(library: LibraryQuery = None, model: ModelQuery = None) -> Response:
     """List the options of a search, which `POST /api/queue` and `GET /api/similar` accept, with their possible values.
 
     An option with more than 200 values has no `choices`; search them with `GET /api/options/{name}`.
@@ -70,12 +77,12 @@ def options(library: str | None = None, model: ModelQuery = None) -> Response:
     return TextSafeJSON(describe_options(snapshot_under(open_library(library), model)))
 
 
-@router.get("/options/{name}")
+@router.get("/options/{name}", response_description="a list of names")
 @visitor_may
 def choices(
     name: Annotated[str, Path(description="name of an option of the kind `names`")],
     text: Annotated[str, Query(description="part of a value")] = "",
-    library: str | None = None,
+    library: LibraryQuery = None,
 ) -> Response:
     """List at most 20 values of an option that contain a text; values that begin with it come first."""
     return TextSafeJSON(find_choices(take_snapshot(open_library(library)), name, trim_text(text)))

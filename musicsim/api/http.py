@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
 from musicsim.api import find, maps, queue, saving, song_lists, sounds, thumbs, why
-from musicsim.api.parameters import ModelQuery, read_query
+from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath, read_query
 from musicsim.api.responses import Refusal, filter_routes, status_of
 from musicsim.api.sound_files import SOUND_BODY, UPLOAD_NAME, analyze_file, receive_file, take_slot
 from musicsim.errors import MusicsimError
@@ -47,16 +47,16 @@ _Search = Annotated[SearchRequest, Depends(read_query(SearchRequest))]
 router = APIRouter()
 
 
-@router.get("/libraries")
+@router.get("/libraries", response_description="a list of names")
 @visitor_may
 def libraries() -> list[str]:
     """List the names of the libraries, with the default library first."""
     return [folder.name for folder in library_folders()]
 
 
-@router.get("/models")
+@router.get("/models", response_description="a list of models")
 @visitor_may
-def models(library: str | None = None) -> list[dict[str, Any]]:
+def models(library: LibraryQuery = None) -> list[dict[str, Any]]:
     """List the models of a library, with their kinds and their scores on held-out artists."""
     opened = open_library(library)
     return [
@@ -66,9 +66,13 @@ def models(library: str | None = None) -> list[dict[str, Any]]:
     ]
 
 
-@router.post("/models", status_code=202)
+@router.post(
+    "/models",
+    response_description="an object with `job`, the id of the job, and `name`, the name of the model",
+    status_code=202,
+)
 def train(
-    request: Annotated[TrainingRequest, Depends(read_query(TrainingRequest))], library: str | None = None
+    request: Annotated[TrainingRequest, Depends(read_query(TrainingRequest))], library: LibraryQuery = None
 ) -> dict[str, Any]:
     """Start a training job. The response contains the model's name and the job's id; see `/jobs/{job}` for progress."""
     opened = open_library(library)
@@ -76,8 +80,10 @@ def train(
     return {"job": jobs.start(opened, "train", request.job_arguments(name)), "name": name}
 
 
-@router.get("/jobs/{job_id}")
-def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None) -> dict[str, Any]:
+@router.get("/jobs/{job_id}", response_description="a job")
+def job(
+    job_id: Annotated[int, Path(ge=0, lt=2**63, description="id of the job")], library: LibraryQuery = None
+) -> dict[str, Any]:
     """Return the progress and outcome of a job."""
     opened = open_library(library)
     jobs.current(opened)  # updates the state of a job whose process has died
@@ -89,7 +95,7 @@ def job(job_id: Annotated[int, Path(ge=0, lt=2**63)], library: str | None = None
 def view_jobs(
     name: str,
     response: Response,
-    library: str | None = None,
+    library: LibraryQuery = None,
     job: Annotated[int, Query(ge=0, lt=2**63)] = 0,
     revision: bool = False,
 ) -> dict[str, Any]:
@@ -101,12 +107,12 @@ def view_jobs(
     return job_views.VIEWS[name](opened, job, opened.revision if revision else None).render()
 
 
-@router.get("/songs")
+@router.get("/songs", response_description="a list of songs")
 @visitor_may
 def songs(
-    library: str | None = None,
-    search: str = "",
-    limit: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 50,
+    library: LibraryQuery = None,
+    search: Annotated[str, Query(description="part of a title or artist")] = "",
+    limit: Annotated[int, Query(ge=1, le=MAX_RESULTS, description="maximum number of songs")] = 50,
     offset: Annotated[int, Query(ge=0, le=_MAX_OFFSET, description="number of songs to skip")] = 0,
 ) -> list[dict[str, Any]]:
     """List songs whose title or artist contains `search`; songs whose title begins with it come first.
@@ -116,19 +122,19 @@ def songs(
     return [render_song(song) for song in take_snapshot(open_library(library)).songs_with(search, limit, offset)]
 
 
-@router.get("/songs/{song_id}/similar")
+@router.get("/songs/{song_id}/similar", response_description="a list of results, best first")
 @visitor_may
 def similar(
-    song_id: int, search: _Search, library: str | None = None, model: ModelQuery = None
+    song_id: SongPath, search: _Search, library: LibraryQuery = None, model: ModelQuery = None
 ) -> list[dict[str, Any]]:
     """Find the songs that sound most like a song in the library; `like` and `unlike` adjust the query."""
     snapshot = snapshot_under(open_library(library), model)
     return _render_results(find_requested(snapshot, song_id, search))
 
 
-@router.get("/similar")
+@router.get("/similar", response_description="a list of results, best first")
 @visitor_may
-def similar_to_several(search: _Search, library: str | None = None, model: ModelQuery = None) -> list[dict[str, Any]]:
+def similar_to_several(search: _Search, library: LibraryQuery = None, model: ModelQuery = None) -> list[dict[str, Any]]:
     """Find songs that are similar to several songs (repeat `like`) but not to others (`unlike`).
 
     With `words` alone, the results are the songs that match the words, without similarities.
@@ -138,13 +144,18 @@ def similar_to_several(search: _Search, library: str | None = None, model: Model
     return _render_results(find_requested(snapshot_under(open_library(library), model), None, search))
 
 
-@router.post("/similar", responses={413: {}, 503: {}}, openapi_extra=SOUND_BODY)
+@router.post(
+    "/similar",
+    response_description="a list of results, best first",
+    responses={413: {}, 503: {}},
+    openapi_extra=SOUND_BODY,
+)
 @visitor_may
 async def similar_to_file(
     request: Request,
     response: Response,
     search: _Search,
-    library: str | None = None,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
     minutes: Annotated[
         float, Query(gt=0, le=MAX_MINUTES, description="number of minutes to analyze, from the start of the file")
@@ -172,11 +183,13 @@ async def similar_to_file(
     return results
 
 
-@router.get("/playlist")
+@router.get(
+    "/playlist", response_description="a list of songs in order, each with `reason`, which is null if it is not known"
+)
 @visitor_may
 def playlist(
     request: Annotated[PlaylistRequest, Depends(read_query(PlaylistRequest))],
-    library: str | None = None,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
 ) -> list[dict[str, Any]]:
     """Generate a playlist through `through` and near `like`, with a reason for each transition (null if unknown).

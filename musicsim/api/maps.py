@@ -5,7 +5,7 @@ from functools import lru_cache
 from fastapi import APIRouter, Response
 
 from musicsim.api.bodies import TextSafeJSON
-from musicsim.api.parameters import ModelQuery
+from musicsim.api.parameters import LibraryQuery, ModelQuery
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_fields
 from musicsim.explorer.snapshot.map_columns import colors_offered
@@ -15,9 +15,9 @@ from musicsim.public import is_public, visitor_may
 router = APIRouter()
 
 
-@router.get("/map")
+@router.get("/map", response_description="facts about the map")
 @visitor_may
-def describe_map(library: str | None = None, model: ModelQuery = None) -> Response:
+def describe_map(library: LibraryQuery = None, model: ModelQuery = None) -> Response:
     """Describe the map of a library under a model; `/maps/{model id}/places` has its points."""
     snapshot = snapshot_under(open_library(library), model)
     models, record = snapshot.library.models, snapshot.record

@@ -4,13 +4,17 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Annotated, Any, TypeVar
 
-from fastapi import HTTPException, Query
+from fastapi import HTTPException, Path, Query
 
 from musicsim.explorer.requests.options import Option, options_of
 
 T = TypeVar("T")
 
+LibraryQuery = Annotated[
+    str | None, Query(description="name of a library; by default, the first one of `GET /api/libraries`")
+]
 ModelQuery = Annotated[str | None, Query(description="name of a model; by default, the one in use")]
+SongPath = Annotated[int, Path(description="id of the song")]
 
 
 def read_query(request: type[T], only: Collection[str] | None = None) -> Callable[..., T]:

@@ -7,7 +7,7 @@ from pydantic import Field, create_model
 from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import Body, SongId, TextSafeJSON, describe_body, read_body
-from musicsim.api.parameters import ModelQuery, check_limit
+from musicsim.api.parameters import LibraryQuery, ModelQuery, check_limit
 from musicsim.api.sounds import find_sound
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.playlists.farther import share_farther
@@ -106,10 +106,15 @@ class QueueBody(Body):
 router = APIRouter()
 
 
-@router.post("/queue", responses={410: {}, 413: {}, 415: {}}, openapi_extra=describe_body(QueueBody))
+@router.post(
+    "/queue",
+    response_description="a queue",
+    responses={410: {}, 413: {}, 415: {}},
+    openapi_extra=describe_body(QueueBody),
+)
 @visitor_may
 async def queue(
-    body: Annotated[QueueBody, Depends(read_body(QueueBody))], library: str | None = None, model: ModelQuery = None
+    body: Annotated[QueueBody, Depends(read_body(QueueBody))], library: LibraryQuery = None, model: ModelQuery = None
 ) -> Response:
     """Return a queue: the songs nearest to a seed, then an endless walk, as on the page Listen.
 

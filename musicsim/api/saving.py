@@ -7,6 +7,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import Body, SongId, describe_body, read_body
+from musicsim.api.parameters import LibraryQuery
 from musicsim.api.song_lists import MAX_MARKED
 from musicsim.api.sound_files import SOUND_BODY, receive_file
 from musicsim.explorer import jobs
@@ -47,18 +48,24 @@ class TagBody(Body):
 router = APIRouter()
 
 
-@router.get("/playlists/name")
+@router.get("/playlists/name", response_description="an object with `name`")
 def propose_name(
     start: Annotated[str, Query(max_length=_MAX_START, description="title of the song that a queue starts from")],
-    library: str | None = None,
+    library: LibraryQuery = None,
 ) -> dict[str, Any]:
     """Propose a name for a playlist that no other playlist has."""
     return {"name": propose_free_name(open_library(library), f"From {start}")}
 
 
-@router.post("/playlists", status_code=201, responses={413: {}, 415: {}}, openapi_extra=describe_body(PlaylistBody))
+@router.post(
+    "/playlists",
+    response_description="an object with `name`, `id` and `n_songs`",
+    status_code=201,
+    responses={413: {}, 415: {}},
+    openapi_extra=describe_body(PlaylistBody),
+)
 async def save_playlist(
-    body: Annotated[PlaylistBody, Depends(read_body(PlaylistBody))], library: str | None = None
+    body: Annotated[PlaylistBody, Depends(read_body(PlaylistBody))], library: LibraryQuery = None
 ) -> dict[str, Any]:
     """Save a queue as a playlist, without replacing another."""
     return await run_in_threadpool(lambda: _save_playlist(open_library(library), body))
@@ -73,8 +80,15 @@ def _save_playlist(library: Library, body: PlaylistBody) -> dict[str, Any]:
     return {"name": name, "id": saved.saved_id, "n_songs": len(saved.song_ids)}
 
 
-@router.post("/tags", responses={413: {}, 415: {}}, openapi_extra=describe_body(TagBody))
-async def add_tag(body: Annotated[TagBody, Depends(read_body(TagBody))], library: str | None = None) -> dict[str, Any]:
+@router.post(
+    "/tags",
+    response_description="an object with `tag`, and `n_songs`, the number of songs",
+    responses={413: {}, 415: {}},
+    openapi_extra=describe_body(TagBody),
+)
+async def add_tag(
+    body: Annotated[TagBody, Depends(read_body(TagBody))], library: LibraryQuery = None
+) -> dict[str, Any]:
     """Add a tag to songs."""
     return await run_in_threadpool(lambda: _add_tag(open_library(library), body))
 
@@ -86,11 +100,17 @@ def _add_tag(library: Library, body: TagBody) -> dict[str, Any]:
     return {"tag": tag, "n_songs": len(song_ids)}
 
 
-@router.post("/songs", status_code=202, responses={413: {}}, openapi_extra=SOUND_BODY)
+@router.post(
+    "/songs",
+    response_description="an object with `job`, the id of the job",
+    status_code=202,
+    responses={413: {}},
+    openapi_extra=SOUND_BODY,
+)
 async def add_song(
     request: Request,
     name: Annotated[str, Query(min_length=1, max_length=_MAX_FILE_NAME, description="name of the file")],
-    library: str | None = None,
+    library: LibraryQuery = None,
 ) -> dict[str, Any]:
     """Keep the audio file in the body in the library's folder, and start a job that adds it; see `/jobs/{job}`.
 

@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, HTTPException, Path, Query, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import Body, SongId, TextSafeJSON, describe_body, read_body
-from musicsim.api.parameters import ModelQuery
+from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.playlists.tracks import make_tracks, render_track
 from musicsim.explorer.rendering import list_columns, render_song
@@ -37,9 +37,14 @@ _MarkedSongs = Annotated[MarkedBody, Depends(read_body(MarkedBody))]
 router = APIRouter()
 
 
-@router.post("/tracks", responses={413: {}, 415: {}}, openapi_extra=describe_body(TracksBody))
+@router.post(
+    "/tracks",
+    response_description="an object with `tracks`, a list of tracks",
+    responses={413: {}, 415: {}},
+    openapi_extra=describe_body(TracksBody),
+)
 @visitor_may
-async def tracks(body: Annotated[TracksBody, Depends(read_body(TracksBody))], library: str | None = None) -> Response:
+async def tracks(body: Annotated[TracksBody, Depends(read_body(TracksBody))], library: LibraryQuery = None) -> Response:
     """Return songs as a player needs them, in the given order; ids that the library does not know are left out."""
 
     def render() -> Response:
@@ -50,11 +55,13 @@ async def tracks(body: Annotated[TracksBody, Depends(read_body(TracksBody))], li
     return await run_in_threadpool(render)
 
 
-@router.get("/songs/{song_id}/artists")
+@router.get(
+    "/songs/{song_id}/artists", response_description="a list of objects with `name` and `songs`, a list of songs"
+)
 @visitor_may
 def similar_artists(
-    song_id: Annotated[int, Path(description="id of the song")],
-    library: str | None = None,
+    song_id: SongPath,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
     limit: Annotated[int, Query(ge=1, le=_MAX_ARTISTS, description="maximum number of artists")] = 5,
 ) -> Response:
@@ -65,9 +72,14 @@ def similar_artists(
     )
 
 
-@router.post("/songs/table", responses={413: {}, 415: {}}, openapi_extra=describe_body(MarkedBody))
+@router.post(
+    "/songs/table",
+    response_description="a CSV file",
+    responses={413: {}, 415: {}},
+    openapi_extra=describe_body(MarkedBody),
+)
 @visitor_may
-async def table(body: _MarkedSongs, library: str | None = None) -> Response:
+async def table(body: _MarkedSongs, library: LibraryQuery = None) -> Response:
     """Return a table of songs as a CSV file; songs that cannot be compared are left out."""
 
     def write() -> bytes:
@@ -77,9 +89,14 @@ async def table(body: _MarkedSongs, library: str | None = None) -> Response:
     return _as_file(await run_in_threadpool(write), "text/csv", "csv")
 
 
-@router.post("/songs/file", responses={413: {}, 415: {}}, openapi_extra=describe_body(MarkedBody))
+@router.post(
+    "/songs/file",
+    response_description="an M3U8 file",
+    responses={413: {}, 415: {}},
+    openapi_extra=describe_body(MarkedBody),
+)
 @visitor_may
-async def playlist_file(body: _MarkedSongs, library: str | None = None) -> Response:
+async def playlist_file(body: _MarkedSongs, library: LibraryQuery = None) -> Response:
     """Return songs as an M3U8 file for other players; songs that are missing are left out."""
 
     def write() -> bytes:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import TextSafeJSON
-from musicsim.api.parameters import ModelQuery
+from musicsim.api.parameters import LibraryQuery, ModelQuery
 from musicsim.api.responses import Refusal
 from musicsim.api.sound_files import SOUND_BODY, UPLOAD_NAME, analyze_file, find_place, receive_file, take_slot
 from musicsim.api.why import ExamplesQuery, OtherQuery, PlaceQuery, answer_why
@@ -35,11 +35,11 @@ def find_sound(snapshot: Snapshot, sound: str, name: str = UPLOAD_NAME) -> Examp
     return sent.example(snapshot, name)
 
 
-@router.post("/sounds", responses={413: {}, 503: {}}, openapi_extra=SOUND_BODY)
+@router.post("/sounds", response_description="a sound", responses={413: {}, 503: {}}, openapi_extra=SOUND_BODY)
 @visitor_may
 async def send_sound(
     request: Request,
-    library: str | None = None,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
     name: _Name = UPLOAD_NAME,
     whole: Annotated[bool, Query(description="whether to analyze more than the first 20 minutes")] = False,
@@ -73,7 +73,7 @@ async def send_sound(
     return await run_in_threadpool(render)
 
 
-@router.get("/sounds/line")
+@router.get("/sounds/line", response_description="an object with `n_ahead`, a number or null")
 @visitor_may
 def place_in_line(
     ticket: Annotated[str, Query(max_length=_MAX_TICKET, description="`ticket` of `POST /api/sounds`")],
@@ -82,14 +82,21 @@ def place_in_line(
     return {"n_ahead": find_place(ticket)}
 
 
-@router.get("/sounds/{sound}/why", responses={410: {}})
+@router.get(
+    "/sounds/{sound}/why",
+    response_description=(
+        "an explanation; the first of its `songs` is the sound, whose `id` is 0 if it is not in the library, and which "
+        "also has `peaks`"
+    ),
+    responses={410: {}},
+)
 @visitor_may
 def why_sound(
     sound: Annotated[str, Path(description="`sound` of the answer of `POST /api/sounds`")],
     other: OtherQuery,
     examples: ExamplesQuery,
     example: PlaceQuery = None,
-    library: str | None = None,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
     name: _Name = UPLOAD_NAME,
 ) -> Response:

@@ -7,6 +7,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import Body, SongId, describe_body, read_body
+from musicsim.api.parameters import LibraryQuery
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.search.feedback import thumbs_by_id
 from musicsim.library import Library
@@ -30,18 +31,28 @@ class ThumbsBody(Body):
 router = APIRouter()
 
 
-@router.get("/thumbs")
+@router.get(
+    "/thumbs",
+    response_description=(
+        "an object with `queue` and `player`, each with 1 or -1 keyed by song id; `queue` is null without `song`"
+    ),
+)
 def thumbs(
-    library: str | None = None,
+    library: LibraryQuery = None,
     song: Annotated[int | None, Query(ge=1, lt=2**63, description="id of the song that a queue starts from")] = None,
 ) -> dict[str, Any]:
     """Return the saved thumbs: on the songs of the queue from `song`, and on songs in the player."""
     return _saved(open_library(library), song)
 
 
-@router.post("/thumbs", responses={413: {}, 415: {}}, openapi_extra=describe_body(ThumbsBody))
+@router.post(
+    "/thumbs",
+    response_description="an object as in `GET /api/thumbs`",
+    responses={413: {}, 415: {}},
+    openapi_extra=describe_body(ThumbsBody),
+)
 async def save_thumbs(
-    body: Annotated[ThumbsBody, Depends(read_body(ThumbsBody))], library: str | None = None
+    body: Annotated[ThumbsBody, Depends(read_body(ThumbsBody))], library: LibraryQuery = None
 ) -> dict[str, Any]:
     """Save thumbs on the songs of a queue, and on songs in the player; either all or none are saved."""
     return await run_in_threadpool(lambda: _save(open_library(library), body))

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Path, Query, Response
+from fastapi import APIRouter, Depends, HTTPException, Query, Response
 
 from musicsim.api.bodies import TextSafeJSON
-from musicsim.api.parameters import ModelQuery, read_query
+from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath, read_query
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.requests.search import SearchRequest
@@ -33,14 +33,14 @@ PlaceQuery = Annotated[
 ]
 
 
-@router.get("/songs/{song_id}/why")
+@router.get("/songs/{song_id}/why", response_description="an explanation")
 @visitor_may
 def why(
-    song_id: Annotated[int, Path(description="id of the song")],
+    song_id: SongPath,
     other: OtherQuery,
     examples: ExamplesQuery,
     example: PlaceQuery = None,
-    library: str | None = None,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
 ) -> Response:
     """Explain the similarity of two songs: its parts, the largest differences, and passages with the same sounds.

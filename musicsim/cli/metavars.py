@@ -11,13 +11,18 @@ _OF_PAIRS = {int: "FIRST LAST", float: "MIN MAX"}
 
 
 def name_values(command: Any) -> None:
-    """Name the values of a command's parameters, or of all commands in a group; keep names that exist already."""
+    """Name the values of a command's parameters, or of all commands in a group, and say which options can be repeated.
+
+    Names that exist already are kept.
+    """
     for subcommand in getattr(command, "commands", {}).values():
         name_values(subcommand)
     if command.callback is None:
         return
     given = inspect.signature(command.callback, eval_str=True).parameters
     for parameter in command.params:
+        if getattr(parameter, "multiple", False) and "repeated" not in (parameter.help or ""):
+            parameter.help = f"{parameter.help} Can be repeated."
         if parameter.metavar is None and parameter.name in given and not getattr(parameter, "is_flag", False):
             parameter.metavar = _name_value(parameter.name, given[parameter.name].annotation)
 

@@ -92,13 +92,19 @@ def _metavar(option: Option) -> str | None:
     return _METAVARS.get(option.field) or (choices if 0 < len(choices) <= _MAX_CHOICES else None)
 
 
+def _help(option: Option) -> str:
+    """Return the help of an option, with its choices if neither the help nor the name of the value has them."""
+    is_listed = _metavar(option) == "|".join(option.choices) or all(choice in option.help for choice in option.choices)
+    return option.help if is_listed else f"{option.help} One of {', '.join(option.choices)}."
+
+
 def _parameter(option: Option) -> inspect.Parameter:
     flags = option.flags or (flag_of(option),)
     if option.element is bool:
         flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
     least, most = option.limits_of_owner  # visitors have no command line
     parameter = typer.Option(
-        option.default_given, *flags, help=option.help, metavar=_metavar(option), min=least, max=most
+        option.default_given, *flags, help=_help(option), metavar=_metavar(option), min=least, max=most
     )
     return inspect.Parameter(
         option.field, inspect.Parameter.KEYWORD_ONLY, default=parameter, annotation=option.annotation

@@ -43,7 +43,7 @@ def test_command_line_has_every_option_with_help(request_type):
     command = typer.main.get_command(program).commands[REQUESTS[request_type][0]].load()
     params = {param.name: param for param in command.params}
     for field, option in options_of(request_type).items():
-        assert params[field].help == option.help, field
+        assert params[field].help == option.help + " Can be repeated." * bool(option.many), field
         assert params[field].multiple == bool(option.many), field
         assert (params[field].default or None) == (option.default or None), field
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
-from musicsim.api.parameters import ModelQuery, read_query
+from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath, read_query
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.snapshot.snapshot import snapshot_under
@@ -15,12 +15,15 @@ from musicsim.public import visitor_may
 router = APIRouter()
 
 
-@router.get("/songs/{song_id}/factors")
+@router.get(
+    "/songs/{song_id}/factors",
+    response_description="an object with `songs`, a list of results, best first, each with `factors`, and `n_missing`",
+)
 @visitor_may
 def list_by_factor(
-    song_id: int,
+    song_id: SongPath,
     search: Annotated[SearchRequest, Depends(read_query(SearchRequest))],
-    library: str | None = None,
+    library: LibraryQuery = None,
     model: ModelQuery = None,
 ) -> dict[str, Any]:
     """Find similar songs, each with the percentage of pairs of songs that are farther apart in each factor.

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path
 
-from musicsim.api.parameters import ModelQuery, read_query
+from musicsim.api.parameters import LibraryQuery, ModelQuery, read_query
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import snapshot_under
@@ -16,15 +16,17 @@ router = APIRouter()
 _Name = Annotated[str, Path(description="name of the rule")]
 
 
-@router.get("/rules")
-def list_rules(library: str | None = None) -> list[dict[str, Any]]:
+@router.get(
+    "/rules", response_description="a list of objects with `name`, `conditions` (a text) and `rule` (a document)"
+)
+def list_rules(library: LibraryQuery = None) -> list[dict[str, Any]]:
     """List the saved rules."""
     return [saved.as_json() for saved in RuleStore(open_library(library)).all()]
 
 
-@router.put("/rules/{name}")
+@router.put("/rules/{name}", response_description="an object as in `GET /api/rules`")
 def save_rule(
-    name: _Name, request: Annotated[RuleRequest, Depends(read_query(RuleRequest))], library: str | None = None
+    name: _Name, request: Annotated[RuleRequest, Depends(read_query(RuleRequest))], library: LibraryQuery = None
 ) -> dict[str, Any]:
     """Save a rule; it replaces a rule with the same name."""
     opened = open_library(library)
@@ -35,14 +37,14 @@ def save_rule(
         raise HTTPException(422, str(error)) from error
 
 
-@router.delete("/rules/{name}")
-def delete_rule(name: _Name, library: str | None = None) -> dict[str, Any]:
+@router.delete("/rules/{name}", response_description="an object as in `GET /api/rules`")
+def delete_rule(name: _Name, library: LibraryQuery = None) -> dict[str, Any]:
     """Delete a rule. The answer contains the deleted rule."""
     return RuleStore(open_library(library)).delete(name).as_json()
 
 
-@router.get("/rules/{name}/songs")
-def list_songs(name: _Name, library: str | None = None, model: ModelQuery = None) -> list[dict[str, Any]]:
+@router.get("/rules/{name}/songs", response_description="a list of songs in order")
+def list_songs(name: _Name, library: LibraryQuery = None, model: ModelQuery = None) -> list[dict[str, Any]]:
     """List the songs that follow a rule now, in order."""
     opened = open_library(library)
     snapshot = snapshot_under(opened, model)
