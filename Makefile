@@ -210,7 +210,7 @@ lock: $(VENV)/tested
 	printf 'onnx\nonnxruntime\n' | $(COMPILE) --constraint requirements/test.txt -o requirements/ear.txt -
 	echo musicnn==0.1.0 | $(COMPILE) --no-deps -o $(MUSICNN) -
 	$(MAKE) $(VENV)/tested
-	$(BIN)/python docs/licences.py
+	$(BIN)/python -m docs.licences
 
 # SKIP_CHECKS=1 leaves `make test` out of a dry run.
 release: $(VENV)/tested

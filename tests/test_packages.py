@@ -197,11 +197,10 @@ def test_ear_is_locked_in_tested_versions():
 def test_licenses_are_listed_with_copyleft_first():
     page = PAGE.read_text(encoding="utf-8")
     named = set(re.findall(r"^\| ([\w.-]+) \|", page, re.MULTILINE))
-    first = page.partition("## The app")[0]
+    first = page.partition("## The app")[2].partition("| package |")[0]
     for name in (*locked(LOCKED["app"]), *locked(LOCKED["ear"])):
-        try:
-            words = licence(name)
-        except metadata.PackageNotFoundError:  # for another system
+        words = licence(name)
+        if not words:  # for another system
             continue
         assert name in named, f"{name} has come: run `make lock`"
         assert not COPYLEFT.search(words) or f"- {name}: " in first
