@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -19,23 +20,28 @@ from datetime import date
 from importlib import metadata, util
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
-
-from docs.metadata import ROOT, read_citation, write_metadata
 from musicsim.commit import COMMIT_FILE, from_git
 
+ROOT = Path(__file__).resolve().parents[1]
 BRANCH = "main"
 CHECKS = ("make", "test", f"PYTHON={sys.executable}")
 """The command that must succeed before anything is built."""
 STATED = {
     "musicsim/__init__.py": '^__version__ = "',
     "CITATION.cff": "^version: ",
+    ".zenodo.json": '^  "version": "',
+    "codemeta.json": '^  "version": "',
     "README.md": r"\(version ",
     "docs/research/start_here.md": r"\(version ",
     "docs/host/install.md": "musicsim-",
 }
 """Files that state the version, each with a pattern of the text in front of it."""
-
+_DATED = {
+    "CITATION.cff": 'date-released: "{}"\n',
+    ".zenodo.json": '  "publication_date": "{}",\n',
+    "codemeta.json": '  "datePublished": "{}",\n',
+}
+"""Files with the date of the newest release, each with the line for it, which precedes the version."""
 _NUMBER = r"\d+\.\d+\.\d+"
 _YEAR = r"(?<=contributors \()\d{4}"  # in the citations of README.md and docs/research/start_here.md
 _HEADING = "## [Unreleased]\n"
@@ -58,134 +64,116 @@ def make_release(
     if util.find_spec("uv") is None:
         raise ReleaseError("uv is not installed: run `.venv/bin/python -m pip install -r requirements/uv.txt`.")
     _check_version(checkout, version)
-    start, committer = _check_checkout(checkout), _read_committer(checkout)
-    tag = f"v{version}"
+    start, tag = _check_checkout(checkout), f"v{version}"
     with tempfile.TemporaryDirectory(prefix="release-", ignore_cleanup_errors=True) as folder:
         clone = Path(folder) / "clone"
-        _say("Commit the release in a temporary clone")
-        _clone(checkout, clone)
-        _commit(clone, version, committer)
-        _say(f"Run the checks: {' '.join(checks)}")
+        print("Commit the release in a temporary clone", flush=True)  # before the output of the commands
+        _commit(checkout, clone, version)
+        print(f"Run the checks: {' '.join(checks)}", flush=True)
         if subprocess.run(checks, cwd=clone, env=_environment(), check=False).returncode:
             raise ReleaseError("The checks failed: correct the faults that they print above, commit, and start again.")
-        _say("Build and check the wheel and the sdist")
-        packages = _build(clone, Path(folder), version)
-        _git(clone, "tag", "--annotate", tag, "--message", version)
+        print("Build and check the wheel and the sdist", flush=True)
+        packages = _build(clone, Path(folder))
+        _run(clone, "git", "tag", "--annotate", tag, "--message", version)
         if is_dry_run:
-            change = _git(clone, "show", "--stat", "--format=%s")
-            _say(f"Dry run: nothing was changed. The commit would be:\n\n{change}\n")
-            _say_how_to_publish(f"The tag would be {tag}. These commands would publish it", tag, packages)
-            return []
-        if _check_checkout(checkout) != start:
+            change = _run(clone, "git", "show", "--stat", "--format=%s")
+            print(f"Dry run: nothing was changed. The commit would be:\n\n{change}\n")
+        elif _check_checkout(checkout) != start:
             raise ReleaseError(f"The branch {BRANCH} has changed since the release was started: start again.")
-        packages = _take_over(checkout, clone, tag, packages)
-    _say_how_to_publish(f"{tag} is tagged, but not published. These commands publish it", tag, packages)
-    return packages
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)  # before the output of the commands
-
-
-def _say_how_to_publish(introduction: str, tag: str, packages: list[Path]) -> None:
+        else:
+            packages = _take_over(checkout, clone, tag, packages)
+    said = "would be tagged. These commands would" if is_dry_run else "is tagged, but not published. These commands"
     files = " ".join(f"dist/{package.name}" for package in packages)
-    uv = Path(sys.executable).with_name("uv")
-    _say(f"{introduction}:\n\n    git push --atomic origin {BRANCH} {tag}\n    {uv} publish {files}\n")
+    publish = f"git push --atomic origin {BRANCH} {tag}\n    {Path(sys.executable).with_name('uv')} publish {files}"
+    print(f"{tag} {said} publish it:\n\n    {publish}\n", flush=True)
+    return [] if is_dry_run else packages
 
 
 def _check_version(checkout: Path, version: str) -> None:
     """Raise ReleaseError unless a version has three numbers and is newer than all others."""
-    if not re.fullmatch(_NUMBER, version) or str(Version(version)) != version:
+    number = _read_number(version)
+    if number is None:
         raise ReleaseError(f"The version {version!r} is not three numbers: write, for example, VERSION=1.1.0.")
     known = dict.fromkeys(re.findall(r"^## \[(.+?)\]", _read_changes(checkout), re.MULTILINE), "CHANGELOG.md")
-    known |= {tag.removeprefix("v"): f"the tag {tag}" for tag in _git(checkout, "tag").split()}
+    known |= {tag.removeprefix("v"): f"the tag {tag}" for tag in _run(checkout, "git", "tag").split()}
     for name, place in known.items():
-        try:
-            is_newer = Version(version) > Version(name)
-        except InvalidVersion:  # a heading or tag of another kind
-            continue
-        if not is_newer:
+        other = _read_number(name)  # None for a heading or tag of another kind
+        if other is not None and number <= other:
             raise ReleaseError(f"Version {version} is not newer than {name} ({place}): choose a higher version.")
+
+
+def _read_number(version: str) -> list[int] | None:
+    """Return the three numbers of a version; None if it is written in another way, such as 1.1 or 1.01.0."""
+    if not re.fullmatch(_NUMBER, version, re.ASCII):
+        return None
+    numbers = [int(part) for part in version.split(".")]
+    return numbers if ".".join(map(str, numbers)) == version else None
 
 
 def _check_checkout(checkout: Path) -> str:
     """Return the current commit; raise ReleaseError unless it can be released."""
-    branch = _git(checkout, "branch", "--show-current")
+    branch = _run(checkout, "git", "branch", "--show-current")
     if branch != BRANCH:
         raise ReleaseError(f"The current branch is {branch or 'none'}: run `git switch {BRANCH}`.")
-    changed = _git(checkout, "status", "--porcelain")
+    changed = _run(checkout, "git", "status", "--porcelain")
     if changed:
         example = changed.splitlines()[0].split(maxsplit=1)[1]
         raise ReleaseError(f"The work tree has uncommitted changes, such as {example}: commit or remove them.")
     section = re.search(rf"^{re.escape(_HEADING)}(.*?)(?=^## |\Z)", _read_changes(checkout), re.MULTILINE | re.DOTALL)
     if section is None or not re.search(r"^- ", section[1], re.MULTILINE):
         raise ReleaseError("CHANGELOG.md has no entries under [Unreleased]: describe the changes there.")
-    return _git(checkout, "rev-parse", "HEAD")
+    return _run(checkout, "git", "rev-parse", "HEAD")
 
 
 def _read_changes(checkout: Path) -> str:
     return (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def _read_committer(checkout: Path) -> tuple[str, str]:
-    """Return the name and the address of the person who makes the release."""
+def _clone(source: Path, target: Path) -> None:
+    _run(source, "git", "clone", "--quiet", "--branch", BRANCH, "--single-branch", str(source), str(target))
+
+
+def _commit(checkout: Path, clone: Path, version: str) -> None:
+    """Write the version into all files of a clone, and commit them as the person who makes the release."""
     try:
-        ident = _git(checkout, "var", "GIT_COMMITTER_IDENT")
+        committer = _run(checkout, "git", "var", "GIT_COMMITTER_IDENT")
     except ReleaseError:
         raise ReleaseError("git does not know who you are: set user.name and user.email with `git config`.") from None
-    name, _, rest = ident.partition(" <")
-    return name, rest.partition(">")[0]
-
-
-def _clone(source: Path, target: Path) -> None:
-    _git(source, "clone", "--quiet", "--branch", BRANCH, "--single-branch", str(source), str(target))
-
-
-def _commit(clone: Path, version: str, committer: tuple[str, str]) -> None:
-    """Write the version into all files, and commit them."""
+    _clone(checkout, clone)
     today = date.today()
     for name, before in STATED.items():
         _replace(clone / name, rf"({before}){_NUMBER}", rf"\g<1>{version}")
     for name in ("README.md", "docs/research/start_here.md"):
         _replace(clone / name, _YEAR, str(today.year))
-    citation = clone / "CITATION.cff"
-    without_date = re.sub(r"^date-released: .*\n", "", citation.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    citation.write_text(without_date, encoding="utf-8")
-    _replace(citation, "^(version: .*)$", rf'\1\ndate-released: "{today}"')
+    for name, line in _DATED.items():
+        _replace(clone / name, rf"(?:^{line.format('.*')})?(?={STATED[name]})", line.format(today), count=1)
     _replace(clone / "CHANGELOG.md", re.escape(_HEADING), f"{_HEADING}\n## [{version}] - {today}\n")
-    write_metadata(clone)
-    for key, value in zip(("user.name", "user.email"), committer, strict=True):
-        _git(clone, "config", key, value)
-    _git(clone, "add", "--all")
-    _git(clone, "commit", "--quiet", "--message", f"Release {version}")
+    name, _, rest = committer.partition(" <")
+    _run(clone, "git", "config", "user.name", name)
+    _run(clone, "git", "config", "user.email", rest.partition(">")[0])
+    _run(clone, "git", "commit", "--quiet", "--all", "--message", f"Release {version}")
 
 
-def _replace(path: Path, pattern: str, text: str) -> None:
-    """Replace all matches of a pattern in a file; without a match, raise ReleaseError."""
-    new, count = re.subn(pattern, text, path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    if not count:
+def _replace(path: Path, pattern: str, text: str, count: int = 0) -> None:
+    """Replace the matches of a pattern in a file; without a match, raise ReleaseError."""
+    new, n_found = re.subn(pattern, text, path.read_text(encoding="utf-8"), count=count, flags=re.MULTILINE)
+    if not n_found:
         raise ReleaseError(f"{path.name} has no text like {pattern!r}: correct it, or this pattern in docs/release.py.")
     path.write_text(new, encoding="utf-8")
 
 
-def _build(clone: Path, folder: Path, version: str) -> list[Path]:
+def _build(clone: Path, folder: Path) -> list[Path]:
     """Build the wheel and the sdist of the commit, and check them.
 
     A second clone contains only committed files; the checks have left others. The wheel is not built from the sdist,
     because only a clone knows the commit that `musicsim --version` prints.
     """
-    source, dist = folder / "source", folder / "dist"
+    source, dist, site = folder / "source", folder / "dist", folder / "site"
     _clone(clone, source)
     of_lock = ("--no-build-isolation", "--python", sys.executable)  # with the setuptools of requirements.txt
-    _run_uv(folder, "build", "--quiet", "--sdist", "--wheel", *of_lock, "--out-dir", str(dist), str(source))
+    uv = (sys.executable, "-m", "uv")
+    _run(source, *uv, "build", "--quiet", "--sdist", "--wheel", *of_lock, "--out-dir", str(dist))
     (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
-    _check_contents(wheel, sdist)
-    _check_installed(wheel, folder, version, read_citation(source)["license"], from_git(source))
-    return [wheel, sdist]
-
-
-def _check_contents(wheel: Path, sdist: Path) -> None:
-    """Raise ReleaseError unless the sdist contains all that a wheel is made from."""
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = {name for name in archive.namelist() if ".dist-info/" not in name}
     with tarfile.open(sdist) as archive:
@@ -193,24 +181,27 @@ def _check_contents(wheel: Path, sdist: Path) -> None:
     missing = (in_wheel | _IN_SDIST) - in_sdist - {f"musicsim/{COMMIT_FILE}"}
     if missing:
         raise ReleaseError(f"{sdist.name} lacks {min(missing)}: add it in MANIFEST.in.")
+    _run(source, *uv, "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel))
+    _check_installed(source, site)
+    return [wheel, sdist]
 
 
-def _check_installed(wheel: Path, folder: Path, version: str, licence: str, commit: str) -> None:
-    """Install a wheel into an empty folder; raise ReleaseError unless it states its version, license and readme."""
-    site = folder / "site"
-    _run_uv(folder, "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(wheel))
+def _check_installed(source: Path, site: Path) -> None:
+    """Raise ReleaseError unless an installed wheel states the version, the license and the readme of its source."""
+    project = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (version,) = re.findall(rf'^__version__ = "({_NUMBER})"', (source / "musicsim/__init__.py").read_text(), re.M)
     (installed,) = metadata.distributions(path=[str(site)])
     about = installed.metadata
     stated = (installed.version, about["License-Expression"], about["Description-Content-Type"])
-    if stated != (version, licence, "text/markdown") or not about["Description"]:
-        raise ReleaseError(f"{wheel.name} states {stated}: correct [project] in pyproject.toml.")
-    said = _run([str(site / "bin" / "musicsim"), "--version"], folder, {"PYTHONPATH": str(site)})
-    if said != f"musicsim {version} ({commit})":
-        raise ReleaseError(f"{wheel.name} prints {said!r} for `musicsim --version`: correct setup.py.")
+    if stated != (version, project["license"], "text/markdown") or not about["Description"]:
+        raise ReleaseError(f"The wheel states {stated}: correct [project] in pyproject.toml.")
+    said = _run(site, str(site / "bin" / "musicsim"), "--version", PYTHONPATH=str(site))
+    if said != f"musicsim {version} ({from_git(source)})":
+        raise ReleaseError(f"The wheel prints {said!r} for `musicsim --version`: correct setup.py.")
 
 
 def _take_over(checkout: Path, clone: Path, tag: str, packages: list[Path]) -> list[Path]:
-    """Copy the packages into dist, and the tag and the commit into the checkout; undo all if one step fails."""
+    """Copy the packages, the tag and the commit into the checkout; undo all if one step fails."""
     dist = checkout / "dist"
     dist.mkdir(exist_ok=True)
     copies = [dist / package.name for package in packages]
@@ -218,24 +209,16 @@ def _take_over(checkout: Path, clone: Path, tag: str, packages: list[Path]) -> l
         for package, copy in zip(packages, copies, strict=True):
             undo.callback(copy.unlink, missing_ok=True)
             shutil.copyfile(package, copy)
-        _git(checkout, "fetch", "--quiet", "--no-tags", str(clone), f"refs/tags/{tag}:refs/tags/{tag}")
-        undo.callback(_git, checkout, "tag", "--delete", tag)
-        _git(checkout, "merge", "--quiet", "--ff-only", f"{tag}^{{commit}}")
+        _run(checkout, "git", "fetch", "--quiet", "--no-tags", str(clone), f"refs/tags/{tag}:refs/tags/{tag}")
+        undo.callback(_run, checkout, "git", "tag", "--delete", tag)
+        _run(checkout, "git", "merge", "--quiet", "--ff-only", f"{tag}^{{commit}}")
         undo.pop_all()
     return copies
 
 
-def _git(checkout: Path, *arguments: str) -> str:
-    return _run(["git", *arguments], checkout)
-
-
-def _run_uv(folder: Path, *arguments: str) -> None:
-    _run([sys.executable, "-m", "uv", *arguments], folder)
-
-
-def _run(command: list[str], folder: Path, additions: dict[str, str] | None = None) -> str:
-    """Run a command; return its output, or raise ReleaseError with its complaint."""
-    environment = _environment() | (additions or {})
+def _run(folder: Path, *command: str, **additions: str) -> str:
+    """Run a command in a folder; return its output, or raise ReleaseError with its complaint."""
+    environment = _environment() | additions
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ReleaseError(f"Correct this error, and start again: `{' '.join(command)}`: {done.stderr.strip()}")

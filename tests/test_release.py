@@ -11,16 +11,17 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 
 import musicsim
-from docs.metadata import make_metadata, read_citation
 from docs.release import BRANCH, STATED, ReleaseError, main, make_release
 from musicsim.commit import COMMIT_FILE, commit, from_git
 from tests.command import run
 
 CHECKOUT = Path(__file__).parents[1]
-CITATION = read_citation(CHECKOUT)
+METADATA = (".zenodo.json", "codemeta.json")
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CITATION = yaml.load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"), yaml.BaseLoader)
 VERSION = "99.0.0"  # newer than any version to come
 UNRELEASED = "## [Unreleased]\n"
 PASS, FAIL = ("true",), ("false",)
@@ -38,20 +39,33 @@ def test_documents_state_package_version():
         assert set(re.findall(rf"{before}(\d+\.\d+\.\d+)", text, re.MULTILINE)) == {version}, name
 
 
-def test_metadata_files_are_current():
-    for name, text in make_metadata(CHECKOUT).items():
-        assert (CHECKOUT / name).read_text(encoding="utf-8") == text, "run `python -m docs.metadata`"
-
-
 def test_metadata_agree_with_citation_and_project():
-    zenodo, code = (json.loads((CHECKOUT / name).read_text(encoding="utf-8")) for name in make_metadata(CHECKOUT))
-    assert CITATION["license"] == PROJECT["license"] == zenodo["license"] == code["license"].rpartition("/")[2]
-    assert zenodo["version"] == code["version"] == musicsim.__version__
-    assert zenodo.get("publication_date") == code.get("datePublished") == CITATION.get("date-released")
-    # the keys that Zenodo requires of software, and the context and type that CodeMeta requires
-    assert zenodo.keys() >= {"title", "upload_type", "description", "creators", "access_right", "license"}
-    assert zenodo["upload_type"] == "software"
-    assert (code["@context"], code["@type"]) == ("https://w3id.org/codemeta/3.0", "SoftwareSourceCode")
+    zenodo, code = (json.loads((CHECKOUT / name).read_text(encoding="utf-8")) for name in METADATA)
+    assert PROJECT["license"] == CITATION["license"]
+    released = CITATION.get("date-released")
+    assert zenodo == {
+        "title": CITATION["title"],
+        "upload_type": "software",
+        "description": CITATION["abstract"],
+        "creators": [{"name": author["name"]} for author in CITATION["authors"]],
+        "access_right": "open",
+        "license": CITATION["license"],
+        "keywords": CITATION["keywords"],
+        "language": "eng",
+        "version": CITATION["version"],
+    } | ({"publication_date": released} if released else {})
+    assert code == {
+        "@context": "https://w3id.org/codemeta/3.0",
+        "@type": "SoftwareSourceCode",
+        "name": PROJECT["name"],
+        "description": PROJECT["description"],
+        "author": [{"@type": "Organization", "name": author["name"]} for author in CITATION["authors"]],
+        "license": f"https://spdx.org/licenses/{CITATION['license']}",
+        "keywords": CITATION["keywords"],
+        "programmingLanguage": "Python",
+        "runtimePlatform": f"Python {PROJECT['requires-python']}",
+        "version": CITATION["version"],
+    } | ({"datePublished": released} if released else {})
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -71,6 +85,8 @@ def project(tmp_path):
     for name in (*STATED, "CHANGELOG.md", "pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", ".gitignore"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(CHECKOUT / name, folder / name)
+    code = folder / "codemeta.json"  # as after an earlier release
+    code.write_text(code.read_text().replace('  "version"', '  "datePublished": "2020-01-01",\n  "version"'))
     changes = folder / "CHANGELOG.md"
     changes.write_text(changes.read_text().replace(UNRELEASED, f"{UNRELEASED}\n### Added\n\n- A new page.\n\n"))
     git(folder, "init", "--quiet", "--initial-branch", BRANCH)
@@ -188,13 +204,14 @@ def test_release_is_committed_tagged_and_built(whole_project):
     assert git(whole_project, "cat-file", "-t", f"v{VERSION}") == "tag"
     assert git(whole_project, "status", "--porcelain") == ""
 
-    assert read_citation(whole_project)["version"] == VERSION
+    citation = yaml.load((whole_project / "CITATION.cff").read_text(), yaml.BaseLoader)
+    assert (citation["version"], citation["date-released"]) == (VERSION, str(date.today()))
+    zenodo, code = (json.loads((whole_project / name).read_text()) for name in METADATA)
+    assert (zenodo["version"], zenodo["publication_date"]) == (VERSION, str(date.today()))
+    assert (code["version"], code["datePublished"]) == (VERSION, str(date.today()))
     assert (
         f"{UNRELEASED}\n## [{VERSION}] - {date.today()}\n\n### Added\n" in (whole_project / "CHANGELOG.md").read_text()
     )
-    for name, text in make_metadata(whole_project).items():
-        assert (whole_project / name).read_text() == text
-        assert str(date.today()) in text
 
     assert (wheel.parent, sdist.parent) == (whole_project / "dist",) * 2
     with zipfile.ZipFile(wheel) as archive:
