@@ -1,5 +1,7 @@
 """The guard of requests: table of hosts, of origins, and of both together."""
 
+import asyncio
+
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -131,8 +133,6 @@ def test_malformed_hosts_are_bad_requests(client, host):
 
 def _raw(app, headers, kind="http"):
     """Return the status of a request with exactly these headers."""
-    import anyio
-
     sent = []
 
     async def send(message):
@@ -145,7 +145,7 @@ def _raw(app, headers, kind="http"):
         "type": kind, "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "scheme": "http",
         "headers": headers, "client": ("127.0.0.1", 1), "http_version": "1.1", "root_path": "",
     }  # fmt: skip
-    anyio.run(app, scope, receive, send)
+    asyncio.run(app(scope, receive, send))
     return sent[0]["status"]
 
 
