@@ -21,7 +21,7 @@ from experiments.support.pieces import open_music
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.extensions.embeddings.adding import add_text
-from musicsim.extensions.embeddings.text_networks import rank_by_text
+from musicsim.extensions.embeddings.representations import rank_by_text
 
 CACHE = game_music.CACHE.parent / "text_search"
 PAIR = ("audio.onnx", "text.onnx", "tokenizer.json")

@@ -12,8 +12,9 @@ from benchmarks.support.report import Progress, Skipped, version
 from experiments.support.pieces import Pieces
 from musicsim._arrays import Float64Array
 from musicsim.extensions.embeddings import musicnn
-from musicsim.extensions.embeddings.ear import EAR, REPRESENTATIONS
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, VectorRows, add_digest, append_vectors
+from musicsim.extensions.embeddings.networks import OnnxModel, append_vectors, hash_network
+from musicsim.extensions.embeddings.representations import EAR, REPRESENTATIONS
+from musicsim.extensions.embeddings.vectors import VectorRows
 from musicsim.extras import install_command
 from musicsim.library import Library
 
@@ -50,7 +51,7 @@ def prepare_network(cache: Path) -> Path:
 
 def patch_model(network: Path, every: int, output: str = musicnn.OUTPUT) -> OnnxModel:
     """Return the network on one of `every` patches."""
-    return add_digest(OnnxModel.on_patches(network, "musicnn", output, every))
+    return OnnxModel.on_patches(network, "musicnn", output, every, hash_network(network))
 
 
 def pooled_vectors(

@@ -1,27 +1,30 @@
-"""Functions that make models from other programs' vectors and from ONNX models."""
+"""Functions and jobs that make models from other programs' vectors and from ONNX models."""
 
+import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from musicsim.errors import ModelError
+from musicsim.errors import ModelError, StorageError
+from musicsim.explorer import jobs
 from musicsim.explorer.job_progress import JobProgress
+from musicsim.explorer.refresh.add_music import FIRST_MAP
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
 from musicsim.explorer.refresh.joined_model import JOINED_KIND, join_models
 from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason
+from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.extensions.embeddings import musicnn
-from musicsim.extensions.embeddings.ear import EAR
-from musicsim.extensions.embeddings.encoder import OWN
-from musicsim.extensions.embeddings.networks import Network, keep_network, try_audio
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors, try_network
-from musicsim.extensions.embeddings.store import AboutEmbedding, EmbeddingStore, Matched
-from musicsim.extensions.embeddings.text_networks import TextNetwork, count_dimensions
-from musicsim.extensions.embeddings.weights import find_weights, install_weights
+from musicsim.extensions.embeddings.networks import OnnxModel, compute_vectors, try_audio, try_network
+from musicsim.extensions.embeddings.representations import EAR, OWN, Network, TextNetwork, keep_network
+from musicsim.extensions.embeddings.vectors import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import Library
 from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
 from musicsim.progress import Progress
 from musicsim.wording import count
+
+_MAX_TRIES = 3  # a job whose process crashes is not started for ever
 
 
 def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
@@ -119,15 +122,9 @@ def _find_joined(library: Library, *sources: ModelRecord) -> ModelRecord | None:
 
 
 def add_text(
-    library: Library,
-    audio: Path,
-    text: Path,
-    tokenizer: Path,
-    progress: Progress,
-    *,
-    every: int = 3,
-    model_name: str = "",
-) -> str:
+    library: Library, audio: Path | str, text: Path | str, tokenizer: Path | str, progress: Progress, *,
+    every: int = 3, model_name: str = "",
+) -> str:  # fmt: skip
     """Describe all songs with the audio network of a CLAP pair, and keep its text network; return the model's id.
 
     An interrupted run resumes. Raises ModelError or LibraryError if a file cannot be used, or the networks do not fit.
@@ -135,8 +132,9 @@ def add_text(
     if library.models.native() is None:
         raise ModelError("this library has no songs to describe yet: add a folder first.")
     with library.exclusive("reading two networks"):
-        network = TextNetwork.at(text, tokenizer)
-        n_text = try_network(library, count_dimensions, network, progress)
+        audio, text = Path(audio), Path(text)
+        network = TextNetwork.at(text, Path(tokenizer))
+        n_text = try_network(library, network, progress)
         model, n_audio = try_audio(library, OnnxModel.on_patches(audio, "clap", every=every), progress)
         if n_text != n_audio:
             raise ModelError(
@@ -149,13 +147,6 @@ def add_text(
     return add_representation(library, RepresentationSettings(EAR, vectors=key, label=audio.name), name, progress)
 
 
-def run_text_job(
-    library: Library, *, audio: str, text: str, tokenizer: str, progress: Progress, **options: Any
-) -> None:
-    """Run :func:`add_text` as a job."""
-    add_text(library, Path(audio), Path(text), Path(tokenizer), progress, **options)
-
-
 def run_ear_job(library: Library, *, path: str = "", progress: JobProgress, **options: Any) -> None:
     """Run :func:`add_ear` as a job, and delete the file if it was uploaded.
 
@@ -163,7 +154,7 @@ def run_ear_job(library: Library, *, path: str = "", progress: JobProgress, **op
     """
     if not path:
         progress("looking for MusiCNN")
-    file = Path(path) if path else find_weights() or install_weights()
+    file = Path(path) if path else musicnn.find_weights() or musicnn.install_weights()
     _, joined_id = add_ear(library, file, progress, **options)
     joined = library.models.get(joined_id)
     progress.outcome = (
@@ -189,3 +180,29 @@ def describe_matches(about: AboutEmbedding, matched: Matched) -> str:
     if matched.unmatched:
         text += f" ({', '.join(matched.unmatched[:3])}{', …' if matched.n_unmatched > 3 else ''})"
     return f"{text}. {about.note}".rstrip()
+
+
+def start_ear(snapshot: Snapshot) -> None:
+    """Start the job that adds MusiCNN, if it is installed, once per library that has a map.
+
+    The job runs after the running jobs, and does not replace a model that the user has chosen.
+    """
+    library = snapshot.library
+    if (
+        os.environ.get("MUSICSIM_EAR") != "0"
+        and library.settings["learned_ear"]
+        and snapshot.n_indexed >= FIRST_MAP
+        and musicnn.find_weights() is not None
+        and _is_untried(library)
+    ):
+        with suppress(StorageError):  # the library is read-only
+            jobs.start(library, "ear", {"use": None})
+
+
+def _is_untried(library: Library) -> bool:
+    """Return whether there is no ear, and no job has tried to add one; interrupted jobs do not count at first."""
+    states = [job.state for job in library.jobs.recent(_MAX_TRIES, "ear")]
+    if len(states) == _MAX_TRIES or any(state != "interrupted" for state in states):
+        return False
+    # a restored library has models, but no jobs
+    return all(record.settings.get("representation") != EAR for record in library.models.all())

@@ -1,16 +1,23 @@
-"""Commands that add models with vectors from other programs."""
+"""Commands that add models with vectors from other programs, and of audio networks."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from musicsim.cli import console
+from musicsim.errors import LibraryError
 from musicsim.explorer.refresh.fitting import free_name
+from musicsim.extensions.embeddings.adding import add_ear as run_add_ear
 from musicsim.extensions.embeddings.adding import add_onnx as run_onnx
 from musicsim.extensions.embeddings.adding import add_own_vectors, describe_matches
-from musicsim.extensions.embeddings.onnx_models import OnnxModel
-from musicsim.extensions.embeddings.store import AboutEmbedding, Matched
+from musicsim.extensions.embeddings.adding import add_text as run_add_text
+from musicsim.extensions.embeddings.musicnn import ABOUT, find_weights, install_weights
+from musicsim.extensions.embeddings.networks import FRONT_ENDS, OnnxModel
+from musicsim.extensions.embeddings.vectors import AboutEmbedding, Matched
+from musicsim.public import refuse_visitors
 
 _STOPPED = 130
 
@@ -46,10 +53,8 @@ def add_onnx(
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
     """After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector."""
-    try:
+    with _check_numbers():
         onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
     try:
         with console.open_library(library) as lib, console.progress_bar() as progress:
             model_id, about, matched = run_onnx(lib, onnx, free_name(lib, name or onnx.path.stem), progress)
@@ -58,6 +63,15 @@ def add_onnx(
         console.errors.print("stopped. Run the same command to resume.")
         raise typer.Exit(_STOPPED) from None
     _show_added(record.name, about, matched, as_json=as_json)
+
+
+@contextmanager
+def _check_numbers() -> Iterator[None]:
+    """Name a number that is out of range as a parameter of the command."""
+    try:
+        yield
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _show_added(name: str, about: AboutEmbedding, matched: Matched, *, as_json: bool) -> None:
@@ -73,3 +87,82 @@ def _show_added(name: str, about: AboutEmbedding, matched: Matched, *, as_json: 
         console.echo(f"{name} was added. Activate it with `musicsim models use {name!r}`.")
     if matched.n_unmatched or about.problems:
         raise typer.Exit(console.SOME_FAILED)
+
+
+def add_ear(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="An ONNX network, or the package musicnn; by default, musicnn is downloaded after asking."),
+    ] = None,
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
+    front_end: Annotated[
+        str,
+        typer.Option(
+            help=f"Mel spectrogram that the network takes as input: {', '.join(FRONT_ENDS)}. Not for musicnn.",
+            metavar="NAME",
+        ),
+    ] = "",
+    output: Annotated[
+        str, typer.Option(help="Output that contains the vector, if the network has several.", metavar="NAME")
+    ] = "",
+    every: Annotated[int, typer.Option(help="Use one of this many patches; 1 uses all, and takes longest.")] = 6,
+    name: Annotated[str, typer.Option(help="Name of the model of the network alone; the file's by default.")] = "",
+    use: Annotated[bool, typer.Option(help="Make the model of Sound and the network together the active one.")] = True,
+    yes: console.YesOption = False,
+) -> None:
+    """Describe all songs with an audio network, and compare them by Sound and the network together.
+
+    After Ctrl-C, run the same command to resume. Songs that are added later are described, too.
+    """
+    source = _take_weights(yes=yes) if file is None else file.expanduser().absolute()
+    options: dict[str, Any] = {"front_end": front_end, "output": output, "every": every, "model_name": name, "use": use}
+    with (
+        _check_numbers(),
+        console.open_library(library) as lib,
+        console.job_bar(lib, "ear", path=str(source), **options) as progress,
+    ):
+        known = {record.id for record in lib.models.all()}
+        ids = run_add_ear(lib, source, progress, **options)
+        names = [lib.models.get(model_id).name for model_id in ids]
+    if as_json:
+        console.emit({"models": names, "in_use": use})
+    else:
+        outcome = "was already there" if ids[1] in known else "was added"
+        console.echo(f"{names[1]} {outcome}{', and is now in use' if use else ''}. {names[0]} is the network alone.")
+
+
+def _take_weights(*, yes: bool) -> Path:
+    """Return the folder of MusiCNN; if it is not installed, ask whether to download it."""
+    refuse_visitors()
+    folder = find_weights()
+    if folder is not None:
+        return folder
+    if not console.confirm(f"Download {ABOUT}?", yes=yes):
+        raise LibraryError("nothing was downloaded. Use --yes to download MusiCNN, or name a file.")
+    return install_weights()
+
+
+def add_text(
+    audio: Annotated[Path, typer.Argument(help="ONNX file of the audio network.", metavar="AUDIO")],
+    text: Annotated[Path, typer.Argument(help="ONNX file of the text network.", metavar="TEXT")],
+    tokenizer: Annotated[Path, typer.Argument(help="File tokenizer.json of the text network.", metavar="TOKENIZER")],
+    library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
+    every: Annotated[int, typer.Option(help="Use one of this many windows; 1 uses all, and takes longest.")] = 3,
+    name: Annotated[str, typer.Option(help="Name of the model; the name of the audio network by default.")] = "",
+) -> None:
+    """Describe all songs with an audio network, so that words without a match find songs by sound.
+
+    The model in use stays the same. After Ctrl-C, run the same command to resume. Songs that are added later are
+    described, too.
+    """
+    files = {"audio": audio, "text": text, "tokenizer": tokenizer}
+    options: dict[str, Any] = {kind: str(file.expanduser().absolute()) for kind, file in files.items()}
+    options |= {"every": every, "model_name": name}
+    with _check_numbers(), console.open_library(library) as lib, console.job_bar(lib, "text", **options) as progress:
+        record = lib.models.get(run_add_text(lib, progress=progress, **options))
+    if as_json:
+        console.emit({"model": record.name, "dimensions": record.n_dimensions})
+    else:
+        console.echo(f"{record.name} was added. Try: musicsim similar --words 'sounds like calm piano'")

@@ -1,22 +1,36 @@
-"""MusiCNN as an ONNX network, built from the weights in the package on PyPI.
+"""MusiCNN: its weights from the package on PyPI, and the ONNX network that is built from them.
 
 The network is from J. Pons and X. Serra, "musicnn: pre-trained convolutional neural networks for music audio tagging",
-ISMIR 2019 (late-breaking demo), https://github.com/jordipons/musicnn (ISC license).
+ISMIR 2019 (late-breaking demo), https://github.com/jordipons/musicnn (ISC license). Its package is found where it is
+installed, or installed with pip or uv. The weights are a TensorFlow checkpoint (format V2), read without TensorFlow.
 """
 
+import importlib
+import math
+import os
+import shutil
+import subprocess
+import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from packaging.requirements import Requirement
 
 from musicsim._arrays import Float32Array
 from musicsim.errors import LibraryError, ModelError
-from musicsim.extensions.embeddings.checkpoints import read_checkpoint
-from musicsim.extensions.embeddings.weights import DOWNLOAD
 from musicsim.extras import install_command
+from musicsim.library.disk.archives import shorten_message
 
+DOWNLOAD = "pip download --no-deps musicnn==0.1.0"
+ABOUT = "MusiCNN (29 MB, ISC license) and the packages that run it"
+_LOCK = Path(__file__).parent / "assets" / "musicnn.txt"  # `make app` installs from it, too
+_RUN_BY = ("onnx", "onnxruntime")
+_BY_HAND = f"or run `{DOWNLOAD}` elsewhere and add the file: musicsim models add-ear FILE"
 TAGS = (
     "rock", "pop", "alternative", "indie", "electronic", "female vocalists", "dance", "00s", "alternative rock",
     "jazz", "beautiful", "metal", "chillout", "male vocalists", "classic rock", "soul", "indie rock", "mellow",
@@ -34,6 +48,54 @@ _MAX_BYTES = 64 << 20
 _OPSET, _IR = 17, 8
 _BLOCK = 16  # channels that onnxruntime computes together
 _EPSILON = 1e-3  # of TensorFlow's batch normalization
+# of a checkpoint
+_MAGIC = bytes.fromhex("57fb808b247547db")
+_FOOTER, _TRAILER = 48, 5  # bytes of the footer, and of the compression type and checksum after each block
+_TYPE, _SHAPE, _OFFSET, _N_BYTES = 1, 2, 4, 5  # fields of BundleEntryProto
+_DIMENSION = 2  # field of TensorShapeProto
+_FLOAT = 1  # DataType.DT_FLOAT
+
+
+def find_weights() -> Path | None:
+    """Return the folder of the installed package musicnn; None if it or a package that runs it is missing."""
+    spec = find_spec("musicnn")
+    if spec is None or not spec.submodule_search_locations or any(find_spec(name) is None for name in _RUN_BY):
+        return None
+    return Path(spec.submodule_search_locations[0])
+
+
+def install_weights() -> Path:
+    """Install the weights and the packages that run them, and return the folder. Raises LibraryError if this fails."""
+    # without the packages that it names: only its code needs TensorFlow
+    _install("--no-deps", "--require-hashes", "-r", str(_LOCK))
+    if missing := _list_missing():
+        _install(*missing)
+    importlib.invalidate_caches()
+    folder = find_weights()
+    if folder is None:
+        raise LibraryError(f"MusiCNN was installed, but not for {sys.executable}: {_BY_HAND}")
+    return folder
+
+
+def _list_missing() -> list[str]:
+    """Return the packages that run the network and are not installed, in the versions of the extra `ear`."""
+    requirements = map(Requirement, metadata.requires("musicsim") or ())
+    extra = [one for one in requirements if one.marker is not None and one.marker.evaluate({"extra": "ear"})]
+    return [f"{one.name}{one.specifier}" for one in extra if one.name in _RUN_BY and find_spec(one.name) is None]
+
+
+def _install(*arguments: str) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if find_spec("pip") is None:
+        uv = shutil.which("uv")
+        if uv is None:
+            raise LibraryError(f"MusiCNN cannot be downloaded without pip or uv: install one of them, {_BY_HAND}")
+        command = [uv, "pip", "install", "--quiet", "--python", sys.executable]
+    environment = os.environ | {"PIP_RETRIES": "1", "UV_HTTP_RETRIES": "1"}
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        reason = shorten_message((done.stderr.strip() or "no reason given").splitlines()[-1].removeprefix("ERROR: "))
+        raise LibraryError(f"MusiCNN cannot be downloaded ({reason}): check the network, {_BY_HAND}")
 
 
 def is_musicnn(path: Path) -> bool:
@@ -161,3 +223,96 @@ def _build(weights: Mapping[str, Float32Array]) -> bytes:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR)
     return bytes(model.SerializeToString())
+
+
+def read_checkpoint(index: bytes, data: bytes) -> dict[str, Float32Array]:
+    """Return the float32 arrays of a checkpoint, keyed by name; raises ValueError if it is damaged.
+
+    The index is a table in LevelDB's format (https://github.com/google/leveldb/blob/main/doc/table_format.md), which
+    maps the names of arrays to messages of the type BundleEntryProto. The data file contains the arrays. Neither is
+    trusted.
+    """
+    if index[-len(_MAGIC) :] != _MAGIC or len(index) < _FOOTER:
+        raise ValueError("the index is not a table")
+    arrays = {}
+    at = len(index) - _FOOTER
+    for _ in range(2):  # skip the position and the size of the meta index
+        _, at = _varint(index, at)
+    try:
+        for _, position in _entries(_read_block(index, index, at)):
+            for name, entry in _entries(_read_block(index, position, 0)):
+                array = _read_array(entry, data) if name else None  # the entry without a name is a header
+                if array is not None:
+                    arrays[name.decode("utf-8")] = array
+    except TypeError as error:  # a field has the wrong type
+        raise ValueError("a message in the index is damaged") from error
+    return arrays
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the variable-length integer at a position, and the position after it."""
+    value = 0
+    for shift in range(0, 64, 7):
+        if not 0 <= at < len(data):
+            break
+        value |= (data[at] & 0x7F) << shift
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+    raise ValueError("a number in the index is damaged")
+
+
+def _read_block(index: bytes, handle: bytes, at: int) -> bytes:
+    """Return the block whose start and size are stored at a position of `handle`."""
+    start, at = _varint(handle, at)
+    size, _ = _varint(handle, at)
+    if start + size + _TRAILER > len(index):
+        raise ValueError("a block of the index is cut off")
+    if index[start + size]:
+        raise ValueError("the index is compressed")
+    return index[start : start + size]
+
+
+def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the keys and values of a block; each key is stored without the beginning that it shares with the last."""
+    n_restarts = int.from_bytes(block[-4:], "little")
+    end = len(block) - 4 * (1 + n_restarts)
+    key, at = b"", 0
+    while at < end:
+        shared, at = _varint(block, at)
+        n_new, at = _varint(block, at)
+        n_value, at = _varint(block, at)
+        if shared > len(key) or at + n_new + n_value > end:
+            raise ValueError("an entry of the index is damaged")
+        key = key[:shared] + block[at : at + n_new]
+        at += n_new
+        yield key, block[at : at + n_value]
+        at += n_value
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """Yield the numbers and values of the fields of a protobuf message."""
+    at = 0
+    while at < len(message):
+        tag, at = _varint(message, at)
+        if tag & 7 == 0:
+            value, at = _varint(message, at)
+            yield tag >> 3, value
+        else:
+            size, at = {1: (8, at), 5: (4, at)}.get(tag & 7) or _varint(message, at)
+            if at + size > len(message):
+                raise ValueError("a message in the index is cut off")
+            yield tag >> 3, message[at : at + size]
+            at += size
+
+
+def _read_array(entry: bytes, data: bytes) -> Float32Array | None:
+    """Return the array that a BundleEntryProto describes, or None for other types than float32."""
+    values = dict(_fields(entry))
+    if values.get(_TYPE) != _FLOAT:
+        return None
+    shape = [dict(_fields(size)).get(1, 0) for number, size in _fields(values.get(_SHAPE, b"")) if number == _DIMENSION]
+    start, n_bytes = values.get(_OFFSET, 0), values.get(_N_BYTES, 0)
+    if 4 * math.prod(shape) != n_bytes or start + n_bytes > len(data):
+        raise ValueError("the index does not fit the data file")
+    return np.frombuffer(data, "<f4", n_bytes // 4, start).reshape(shape).astype(np.float32)

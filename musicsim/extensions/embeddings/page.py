@@ -1,4 +1,4 @@
-"""Import of vectors from other programs, on the Train page."""
+"""Import of vectors from other programs, and learned ears, on the Train page."""
 
 import tempfile
 from dataclasses import asdict
@@ -9,15 +9,21 @@ import streamlit as st
 from musicsim.errors import MusicsimError
 from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.embeddings.adding import describe_matches
-from musicsim.extensions.embeddings.encoder import OWN
-from musicsim.extensions.embeddings.files import ENDINGS
-from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.extensions.embeddings.adding import describe_matches, uploads_of
+from musicsim.extensions.embeddings.musicnn import ABOUT, find_weights
+from musicsim.extensions.embeddings.networks import FRONT_ENDS
+from musicsim.extensions.embeddings.representations import OWN
+from musicsim.extensions.embeddings.vectors import ENDINGS, EmbeddingStore
 from musicsim.library import Library
+from musicsim.library.disk.arrays import atomic_path
 from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.base.text import off_if, plain
+from musicsim.ui.components.jobs_view import BUSY, start_job
 
+_ABOUT_EAR = (
+    "A network that was trained on tags of other music adds what it learned to *Sound*. In one of two collections of "
+    "game music, 43% instead of 33% of the five most similar songs were by the same composer."
+)
 _RESULT: Key[tuple[Path, str, str] | None] = Key(
     "models_brought", lambda: None, "library folder, error message and report from the last import of vectors"
 )
@@ -61,3 +67,41 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     if problem:
         st.error(plain(problem), icon=":material/error:")
     st.caption("  \n".join(plain(line) for line in report.splitlines()))
+
+
+def _start_ear(library: Library, name: str, data: bytes, front_end: str) -> None:
+    path = uploads_of(library) / Path(name).name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data)
+    start_job(library, "ear", path=str(path), front_end=front_end)
+
+
+def draw_ear(snapshot: Snapshot, *, busy: bool) -> None:
+    st.caption(_ABOUT_EAR)
+    _draw_musicnn(snapshot.library, busy=busy)
+    file = st.file_uploader("Package musicnn, or an ONNX network", type=["whl", "onnx"], key="models_ear")
+    if file is None:
+        return
+    front_end = ""
+    if not file.name.endswith(".whl"):
+        front_end = st.selectbox(
+            "Front end", list(FRONT_ENDS), key="models_ear_front_end",
+            help="The mel spectrogram that the network was trained with.",
+        )  # fmt: skip
+    st.button(
+        "Add the ear", icon=":material/hearing:", key="models_ear_add", **off_if(busy, BUSY),
+        on_click=_start_ear, args=(snapshot.library, file.name, file.getvalue(), front_end),
+    )  # fmt: skip
+
+
+def _draw_musicnn(library: Library, *, busy: bool) -> None:
+    """Show the button that adds MusiCNN; if it is not installed, ask first whether to download it."""
+    place, label = st.container(), "Add MusiCNN"
+    if find_weights() is None:
+        place, label = st.popover(label, icon=":material/hearing:"), "Download and add"
+        place.write(f"This downloads {ABOUT} from the Python Package Index.")
+    place.button(
+        label, icon=":material/hearing:", key="models_ear_musicnn", **off_if(busy, BUSY),
+        on_click=start_job, args=(library, "ear"),
+    )  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from musicsim.extensions.embeddings.checkpoints import read_checkpoint
+from musicsim.extensions.embeddings.musicnn import read_checkpoint
 from tests.extensions.embeddings.checkpoint_files import pack_checkpoint
 
 _NAMES = st.text("abc/_1", min_size=1, max_size=12)

@@ -17,11 +17,10 @@ from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import read_example
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.embeddings import ear
+from musicsim.extensions.embeddings import representations
 from musicsim.extensions.embeddings.adding import add_ear
-from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
-from musicsim.extensions.embeddings.networks import Network
-from musicsim.extensions.embeddings.onnx_models import song_vector
+from musicsim.extensions.embeddings.networks import FRONT_ENDS, song_vector
+from musicsim.extensions.embeddings.representations import Network
 from musicsim.progress import Canceled
 from tests.command import run
 from tests.learning import hush
@@ -72,7 +71,7 @@ def test_every_accepted_shape_averages_patches(tiny_library, tmp_path, shape):
 
 
 def test_channels_that_hardly_vary_do_not_count():
-    kind = ear.REPRESENTATIONS[ear.EAR]
+    kind = representations.REPRESENTATIONS[representations.EAR]
     features = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
     features[:, 2:] *= [1e-15, 0]
     weights = kind.weights.fit(features)
@@ -137,7 +136,7 @@ def test_scan_describes_songs_while_it_decodes_them(tiny_library, tmp_path, monk
     rows = network.read_rows()
     (added,) = rows.row_of.keys() - before.keys()
     np.testing.assert_array_equal(rows.select([added])[1][0], song_vector(network.model, song))
-    monkeypatch.setattr(ear, "append_vectors", lambda *_: pytest.fail("the song was decoded twice"))
+    monkeypatch.setattr(representations, "append_vectors", lambda *_: pytest.fail("the song was decoded twice"))
     refresh(tiny_library)
     assert len(tiny_library.vectors(ear_id).song_ids) == len(tiny_library)
 
@@ -169,10 +168,10 @@ def test_without_onnxruntime_other_models_get_new_songs(tiny_library, tmp_path, 
     n_before = len(tiny_library)
 
     def fail(*_, **__):
-        raise ear.LibraryError("net.onnx needs onnxruntime.")
+        raise representations.LibraryError("net.onnx needs onnxruntime.")
 
-    monkeypatch.setattr(ear, "append_vectors", fail)
-    monkeypatch.setattr("musicsim.extensions.embeddings.networks.find_spec", lambda _: None)
+    monkeypatch.setattr(representations, "append_vectors", fail)
+    monkeypatch.setattr("musicsim.extensions.embeddings.representations.find_spec", lambda _: None)
     tiny_library.add(write_song(tmp_path / "new.flac", "drums", seed=9, seconds=4.0))
     refresh(tiny_library)
     assert len(tiny_library.vectors(ear_id).song_ids) == n_before
@@ -185,7 +184,7 @@ def test_song_without_vector_is_not_tried_again(tiny_library, own_music, tmp_pat
     ear_id, _ = add(tiny_library, path)
     assert len(tiny_library.vectors(ear_id).song_ids) == len(tiny_library) - 1
     messages = []
-    ear.describe_songs(
+    representations.describe_songs(
         tiny_library, Network(tiny_library.folder, tiny_library.models.get(ear_id).settings["vectors"]),
         lambda message, *_, **__: messages.append(message),
     )  # fmt: skip

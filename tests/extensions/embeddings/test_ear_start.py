@@ -5,9 +5,8 @@ import pytest
 from musicsim.explorer import jobs
 from musicsim.explorer.job_progress import track
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.embeddings import ear_start, weights
-from musicsim.extensions.embeddings.adding import run_ear_job
-from musicsim.extensions.embeddings.ear_start import start_ear
+from musicsim.extensions.embeddings import adding, musicnn
+from musicsim.extensions.embeddings.adding import run_ear_job, start_ear
 from tests.extensions.embeddings.test_ear import add, write_network
 
 
@@ -57,11 +56,11 @@ def test_job_does_not_start(tiny_library, installed, only_stored, monkeypatch, o
     elif obstacle == "variable":
         monkeypatch.setenv("MUSICSIM_EAR", "0")
     elif obstacle == "few songs":
-        monkeypatch.setattr(ear_start, "FIRST_MAP", len(tiny_library) + 1)
+        monkeypatch.setattr(adding, "FIRST_MAP", len(tiny_library) + 1)
     else:
         missing = "musicnn" if obstacle == "no weights" else "onnxruntime"
-        find = weights.find_spec
-        monkeypatch.setattr(weights, "find_spec", lambda name: None if name == missing else find(name))
+        find = musicnn.find_spec
+        monkeypatch.setattr(musicnn, "find_spec", lambda name: None if name == missing else find(name))
     start_ear(take_snapshot(tiny_library))
     assert ear_jobs(tiny_library) == []
 

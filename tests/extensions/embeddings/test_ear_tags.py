@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from musicsim.extensions.embeddings.ear_tags import find_shared_tags
-from musicsim.extensions.embeddings.networks import Network, keep_network, try_audio
-from musicsim.extensions.embeddings.onnx_models import OnnxModel
+from musicsim.extensions.embeddings.networks import OnnxModel, try_audio
+from musicsim.extensions.embeddings.representations import Network, find_shared_tags, keep_network
 from tests.extensions.embeddings.test_ear import write_network
 from tests.learning import hush
 

@@ -16,11 +16,9 @@ import pytest
 from pyarrow import parquet
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.extensions.embeddings import files as embedding_files
-from musicsim.extensions.embeddings import store as embeddings
+from musicsim.extensions.embeddings import vectors as embeddings
 from musicsim.extensions.embeddings.adding import describe_matches
-from musicsim.extensions.embeddings.files import read_embedding
-from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.extensions.embeddings.vectors import EmbeddingStore, read_embedding
 from musicsim.library.processes.workers import Limits
 from tests.waiting import PATIENCE_S
 
@@ -167,8 +165,8 @@ def _hostile(kind, path):
     ],
 )  # fmt: skip
 def test_deceptive_file_is_rejected_without_leftovers(tiny_library, tmp_path, monkeypatch, kind, words):
-    monkeypatch.setattr(embedding_files, "MAX_NUMBERS", 20_000 if kind == "larger than is read" else 2**28)
-    monkeypatch.setattr(embedding_files, "MAX_BYTES", 150_000 if kind == "larger than is read" else 2**31)
+    monkeypatch.setattr(embeddings, "MAX_NUMBERS", 20_000 if kind == "larger than is read" else 2**28)
+    monkeypatch.setattr(embeddings, "MAX_BYTES", 150_000 if kind == "larger than is read" else 2**31)
     _hostile(kind, tmp_path / "own.npz")
     store = EmbeddingStore(tiny_library)
     with pytest.raises(LibraryError, match=words.replace("(", r"\(").replace(")", r"\)")):
@@ -286,7 +284,7 @@ def test_decompression_bomb_is_rejected_before_allocation(tmp_path, kind):
         "import re, sys\n"
         "from pathlib import Path\n"
         "from musicsim.errors import LibraryError\n"
-        "from musicsim.extensions.embeddings.files import read_embedding\n"
+        "from musicsim.extensions.embeddings.vectors import read_embedding\n"
         "try:\n"
         "    read_embedding(Path(sys.argv[1]))\n"
         "except LibraryError as error:\n"
@@ -351,7 +349,7 @@ def test_identical_vectors_are_stored_once_and_swept_if_unused(tiny_library, tmp
     assert store.describe(about.key).label == "own.npz"
     store.sweep(())
     assert store.describe(about.key), "it has just come"
-    monkeypatch.setattr("musicsim.extensions.embeddings.store.UNUSED_S", -1.0)
+    monkeypatch.setattr("musicsim.extensions.embeddings.vectors.UNUSED_S", -1.0)
     store.sweep([about.key])
     assert store.describe(about.key), "a model is made of it"
     store.sweep(())

@@ -4,7 +4,7 @@ import librosa
 import numpy as np
 import pytest
 
-from musicsim.extensions.embeddings.front_ends import FRONT_ENDS
+from musicsim.extensions.embeddings.networks import FRONT_ENDS
 from tests.extensions.embeddings.text_files import RATE, WINDOW, clap_input, repeat_and_pad
 
 _RNG = np.random.default_rng(0)

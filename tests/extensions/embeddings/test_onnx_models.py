@@ -13,8 +13,8 @@ from musicsim.audio import load
 from musicsim.errors import LibraryError, ModelError, OwnerOnlyError
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.embeddings.adding import add_onnx
-from musicsim.extensions.embeddings.onnx_models import OnnxModel, compute_vectors, n_dimensions, song_vector, windows
-from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.extensions.embeddings.networks import OnnxModel, compute_vectors, song_vector, windows
+from musicsim.extensions.embeddings.vectors import EmbeddingStore
 from musicsim.library.db import schema
 from musicsim.library.scan.files import content_hash
 from musicsim.progress import Canceled
@@ -58,7 +58,7 @@ def test_windows_cover_song_evenly_with_padding():
 )  # fmt: skip
 def test_every_accepted_shape_averages_windows(collection, tmp_path, shape, frames):
     model = known(write_onnx(tmp_path / "net.onnx", shape, frames=frames))
-    assert n_dimensions(model) == 2
+    assert model.count_dimensions() == 2
     song = sorted(collection.rglob("*.flac"))[5]
     np.testing.assert_allclose(song_vector(model, song), true_vector(song, max(1, frames)), rtol=1e-5)
 
@@ -108,7 +108,7 @@ def refused(kind, folder):
 )  # fmt: skip
 def test_invalid_sound_models_give_clear_error(tmp_path, kind, words):
     with pytest.raises(ModelError, match=words) as refusal:
-        n_dimensions(known(refused(kind, tmp_path)))
+        known(refused(kind, tmp_path)).count_dimensions()
     said = str(refusal.value)
     assert said.startswith("net.onnx: ")
     assert "\n" not in said
@@ -130,7 +130,7 @@ def test_output_can_be_selected_by_name(collection, tmp_path):
     song = next(collection.rglob("*.flac"))
     np.testing.assert_allclose(song_vector(known(path, output="vectors"), song), true_vector(song), rtol=1e-5)
     with pytest.raises(ModelError, match="it has no output named 'other'"):
-        n_dimensions(known(path, output="other"))
+        known(path, output="other").count_dimensions()
 
 
 def test_external_weights_are_not_read(tmp_path, monkeypatch):
@@ -147,7 +147,7 @@ def test_external_weights_are_not_read(tmp_path, monkeypatch):
     onnx.save(model, path)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelError, match="Use a single file that includes the weights"):
-        n_dimensions(known(path))
+        known(path).count_dimensions()
 
 
 @pytest.mark.long

@@ -16,7 +16,7 @@ from musicsim.explorer.refresh.model_text import facts
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.embeddings.adding import add_own_vectors
-from musicsim.extensions.embeddings.store import EmbeddingStore
+from musicsim.extensions.embeddings.vectors import EmbeddingStore
 from tests.learning import hush
 from tests.pages.actions import open_page
 from tests.sounds import write_song
@@ -103,7 +103,7 @@ def test_damaged_vectors_do_not_break_pages_or_scans(full, mine, tmp_path, name)
 def test_musicnn_is_added_by_button(full, monkeypatch, weights, label):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    monkeypatch.setattr("musicsim.extensions.embeddings.ear_page.find_weights", lambda: weights)
+    monkeypatch.setattr("musicsim.extensions.embeddings.page.find_weights", lambda: weights)
     press(open_page("train", "models"), label)
     assert started == [("ear", {})]
 

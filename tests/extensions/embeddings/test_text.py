@@ -20,7 +20,7 @@ from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.words import parse_words
 from musicsim.extensions.embeddings.adding import add_text
-from musicsim.extensions.embeddings.text_networks import TextNetwork
+from musicsim.extensions.embeddings.representations import TextNetwork
 from musicsim.library import Library
 from tests.command import run
 from tests.extensions.embeddings.text_files import (
@@ -128,7 +128,7 @@ def test_without_pair_nothing_changes(tiny_library):
 
 def test_without_its_packages_words_have_their_other_meanings(tiny_library, pair, monkeypatch):
     add_text(tiny_library, *pair, hush)
-    monkeypatch.setattr("musicsim.extensions.embeddings.text_networks.find_spec", lambda _: None)
+    monkeypatch.setattr("musicsim.extensions.embeddings.representations.find_spec", lambda _: None)
     assert parse_words(take_snapshot(tiny_library), TEXT).unknown == tuple(TEXT.split())
 
 

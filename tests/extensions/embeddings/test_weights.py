@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from musicsim.errors import LibraryError
-from musicsim.extensions.embeddings import ear_cli, weights
+from musicsim.extensions.embeddings import cli, musicnn
 from musicsim.extensions.embeddings.musicnn import convert
 from tests.command import run
 from tests.extensions.embeddings.checkpoint_files import write_wheel
@@ -39,7 +39,7 @@ def write_package(folder):
 
 
 def test_installed_package_is_network_of_its_wheel(installed):
-    folder = weights.find_weights()
+    folder = musicnn.find_weights()
     assert folder == installed.parent / "packages" / "musicnn"
     assert convert(folder) == convert(installed)
 
@@ -57,18 +57,18 @@ def test_weights_are_installed_or_error_says_what_to_do(tmp_path, monkeypatch, o
     for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(tmp_path), "TARGET": str(target)}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
     monkeypatch.syspath_prepend(target)
-    monkeypatch.setattr(weights, "_LOCK", lock)
+    monkeypatch.setattr(musicnn, "_LOCK", lock)
     if obstacle:
         with pytest.raises(LibraryError, match=r"cannot be downloaded.*check the network.*add-ear FILE"):
-            weights.install_weights()
+            musicnn.install_weights()
         assert not (target / "musicnn").exists()
     else:
-        assert weights.install_weights() == target / "musicnn"
+        assert musicnn.install_weights() == target / "musicnn"
 
 
 def test_command_asks_before_download(tiny_library, monkeypatch):
-    monkeypatch.setattr(ear_cli, "find_weights", lambda: None)
-    monkeypatch.setattr(ear_cli, "install_weights", lambda: pytest.fail("downloaded without an answer"))
+    monkeypatch.setattr(cli, "find_weights", lambda: None)
+    monkeypatch.setattr(cli, "install_weights", lambda: pytest.fail("downloaded without an answer"))
     monkeypatch.setattr("sys.stdin", io.StringIO())
     _, problem = run("models", "add-ear", library=tiny_library.folder, expect=1)
     assert "Download MusiCNN (29 MB, ISC license)" in problem

@@ -81,7 +81,7 @@ def test_vectors_round_trip_through_pandas_and_numpy(library, tmp_path):
 
 @pytest.mark.parametrize("ending", [".npz", ".parquet"])
 def test_exported_vectors_can_be_imported(library, tmp_path, ending):
-    embedding_files = pytest.importorskip("musicsim.extensions.embeddings.files", reason="another extension")
+    embedding_files = pytest.importorskip("musicsim.extensions.embeddings.vectors", reason="another extension")
     exported(library, "vectors", tmp_path / f"v{ending}")
     found = embedding_files.read_embedding(tmp_path / f"v{ending}")
     now = take_snapshot(library)

@@ -136,8 +136,8 @@ def test_hash_names_the_network_but_not_imported_vectors():
         identify_model(record(representation="mean", vectors=vectors), "MERT-v1-95M") for vectors in ("one", "other")
     ]
     assert named[0] == named[1], "a hash of imported vectors would identify the library"
-    pytest.importorskip("musicsim.extensions.embeddings.ear", reason="another extension")
-    from musicsim.extensions.embeddings.ear import EAR
+    pytest.importorskip("musicsim.extensions.embeddings.representations", reason="another extension")
+    from musicsim.extensions.embeddings.representations import EAR
 
     ears = [identify_model(record(representation=EAR, vectors=vectors), "MusiCNN") for vectors in ("one", "other")]
     assert ears[0].hash != ears[1].hash

@@ -1,4 +1,6 @@
-"""Files with vectors from other programs: ``.npz``, ``.npy`` and ``.parquet``, one vector per song.
+"""Vectors of songs: files from other programs, those stored in a library, and those that a network has computed.
+
+A file has one vector per song:
 
 - ``.npz``: an array `vectors` (n, d), and an array `ids`, `paths` or `hashes` (n,) that identifies the songs;
 - ``.npy``: a structured array with a field `vector` and a field `id`, `path` or `hash`. A plain array (n, d) has one
@@ -9,13 +11,18 @@ Integers are song ids. Strings are paths, or hashes of a file's bytes. Files are
 declared sizes are checked before memory is allocated.
 """
 
+import hashlib
 import importlib
+import json
 import os
 import re
+import shutil
+import time
+import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -24,13 +31,18 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import BoolArray, Float32Array
-from musicsim.errors import LibraryError
+from musicsim._arrays import BoolArray, Float32Array, Int64Array
+from musicsim._npy import save_array
+from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.archives import shorten_message
+from musicsim.library.disk.arrays import atomic_folder
 from musicsim.library.disk.csv_cells import shorten_problems
 from musicsim.library.disk.npy_headers import read_header
+from musicsim.library.importing.places import PlaceIndex
+from musicsim.library.library import Library
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
+from musicsim.storage import writing_to
 
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
@@ -303,3 +315,190 @@ def _check_names(label: str, names: npt.NDArray[Any]) -> list[int] | list[str]:
     if any(not isinstance(text, str) or len(text) > _MAX_NAME for text in texts):
         raise LibraryError(f"{label}: names must be integers, or strings of at most {_MAX_NAME:,} characters.")
     return texts
+
+
+UNUSED_S = 24 * 3600.0  # seconds (one day) for which unused vectors are kept, because their model may not exist yet
+_SHOWN = 20
+_HASH_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class AboutEmbedding:
+    key: str  # hash of the names and vectors
+    label: str  # name of the imported file
+    n_rows: int
+    n_dimensions: int
+    problems: tuple[str, ...]  # reasons why rows of the file were left out
+    note: str = ""  # sentence about the columns used, or about the model that computed the vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    song_ids: Int64Array  # (n,), ascending
+    rows: Int64Array  # (n,): row of each song's vector
+    n_unmatched: int  # number of rows for songs that are not in the library
+    unmatched: tuple[str, ...]  # names in the first 20 unmatched rows
+    n_double: int  # number of rows for songs that an earlier row already matches
+
+
+class EmbeddingStore:
+    """The imported vectors in a library's ``embeddings`` folder, which are memory-mapped."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self.folder = library.folder / "embeddings"
+
+    def keep(self, path: Path, label: str = "") -> AboutEmbedding:
+        """Import a file of vectors atomically; a plain array needs one row per song."""
+        file = read_embedding(path, self._library.file_limits)
+        names: Sequence[int | str] | None = file.names
+        vectors = file.vectors
+        if names is None:
+            ids = np.sort(self._library.table().ids)
+            if len(ids) != len(vectors):
+                raise LibraryError(
+                    f"{path.name}: a plain array needs one row for each of the {len(ids):,} songs, but this array has "
+                    f"{len(vectors):,} rows. Save the vectors with ids or paths as .npz."
+                )
+            is_valid = np.isfinite(vectors).all(axis=1)
+            names = ids[is_valid].tolist()
+            vectors = vectors if is_valid.all() else vectors[is_valid]
+        return self.keep_vectors(names, vectors, label or path.name, file.problems, file.note)
+
+    def keep_vectors(
+        self, names: Sequence[int | str], vectors: Float32Array, label: str, problems: tuple[str, ...] = (),
+        note: str = "",
+    ) -> AboutEmbedding:  # fmt: skip
+        """Save finite, nonzero vectors (n, d) under unique names. Raises StorageError if the disk is full."""
+        names_json = json.dumps(list(names))
+        digest = hashlib.blake2b(names_json.encode(), digest_size=16)
+        digest.update(np.ascontiguousarray(vectors).data.cast("B"))
+        about = AboutEmbedding(digest.hexdigest(), label[:120], len(vectors), vectors.shape[1], problems, note)
+        folder = self.folder / about.key
+        try:
+            if self._is_complete(about.key):
+                os.utime(folder)  # protects the folder from the next sweep
+                return about
+            shutil.rmtree(folder, ignore_errors=True)
+            with atomic_folder(folder) as temporary:
+                save_array(temporary / "vectors.npy", vectors)
+                (temporary / "names.json").write_text(names_json, encoding="utf-8")
+                facts = {"format": 1, "label": about.label, "problems": problems, "note": note}
+                (temporary / "about.json").write_text(json.dumps(facts), encoding="utf-8")
+        except OSError:
+            if not self._is_complete(about.key):  # another process may just have written the same file
+                raise
+        return about
+
+    def _is_complete(self, key: str) -> bool:
+        try:
+            return bool(self.describe(key) and self._names(key))
+        except LibraryError:
+            return False
+
+    def describe(self, key: str) -> AboutEmbedding:
+        n_rows, n_dimensions = self.vectors(key).shape
+        with self._find(key, "about.json") as path:
+            facts = json.loads(path.read_text(encoding="utf-8"))
+            problems = tuple(facts["problems"])
+            return AboutEmbedding(key, facts["label"], n_rows, n_dimensions, problems, facts.get("note", ""))
+
+    def vectors(self, key: str) -> Float32Array:
+        """Return the vectors as a float32 memory map (n_rows, n_dimensions). Raises LibraryError if it is damaged."""
+        with self._find(key, "vectors.npy") as path:
+            array: Float32Array = np.lib.format.open_memmap(path, mode="r")
+            if array.ndim != 2 or array.dtype != np.float32:
+                raise ValueError(f"vectors.npy contains {array.dtype} of shape {array.shape}")
+            return array
+
+    def _names(self, key: str) -> list[int | str]:
+        n_rows = len(self.vectors(key))
+        with self._find(key, "names.json") as path:
+            names: list[int | str] = json.loads(path.read_text(encoding="utf-8"))
+            if len(names) != n_rows:
+                raise ValueError(f"{len(names)} names for {n_rows} rows")
+            return names
+
+    @contextmanager
+    def _find(self, key: str, name: str) -> Iterator[Path]:
+        """Yield the path of a file; errors during reading are converted to LibraryError."""
+        # the key in an imported model can be any string, such as "../.."
+        if not (key.isalnum() and (self.folder / key).is_dir()):
+            raise NotFoundError("this model's vectors are not in this library. Import the file with the vectors.")
+        try:
+            yield self.folder / key / name
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, tokenize.TokenError) as error:
+            raise LibraryError(f"the model's vectors are damaged ({key}/{name}). Import the file again.") from error
+
+    def match(self, key: str) -> Matched:
+        """Match vectors to songs by id, by file hash, or by path (absolute, or relative to a library folder)."""
+        names = self._names(key)
+        song_ids = self._find_songs(names)
+        row_of: dict[int, int] = {}
+        for row, song_id in enumerate(song_ids):
+            if song_id is not None:
+                row_of.setdefault(song_id, row)
+        unmatched = [str(name) for name, song_id in zip(names, song_ids, strict=True) if song_id is None]
+        ids = np.array(sorted(row_of), dtype=np.int64)
+        rows = np.array([row_of[i] for i in ids.tolist()], dtype=np.int64)
+        n_double = len(names) - len(unmatched) - len(ids)
+        return Matched(ids, rows, len(unmatched), tuple(unmatched[:_SHOWN]), n_double)
+
+    def _find_songs(self, names: Sequence[int | str]) -> list[int | None]:
+        files = self._library.files.list_known()
+        here = {file.song_id for file in files.values()}
+        if not any(isinstance(name, str) for name in names):
+            return [int(name) if name in here else None for name in names]
+        by_hash = {file.content_hash: file.song_id for file in files.values()}
+        places = PlaceIndex((path, file.song_id, not file.is_missing) for path, file in files.items())
+        roots = [os.fspath(root) for root in self._library.files.roots()]
+
+        def find(name: str) -> int | None:
+            paths = (name, *(os.path.join(root, name) for root in roots))
+            song_ids = (song_id for path in paths if (song_id := places.find_whole(path)) is not None)
+            return by_hash.get(name) or next(song_ids, None)
+
+        return [find(str(name)) for name in names]
+
+    def sweep(self, used: Iterable[str]) -> None:
+        """Delete vectors that no model uses, and files left by interrupted writes."""
+        keys = set(used)
+        for folder in self.folder.iterdir() if self.folder.exists() else ():
+            if folder.name not in keys and time.time() - folder.stat().st_mtime > UNUSED_S:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+class VectorRows:
+    """Vectors in an append-only file, keyed by the hash of each song's file; an incomplete last row is overwritten.
+
+    The file is memory-mapped, because 100,000 vectors of MusiCNN take 620 MB.
+    """
+
+    def __init__(self, path: Path, width: int) -> None:
+        self._path = path
+        self._type = np.dtype([("hash", f"S{_HASH_BYTES}"), ("vector", "<f4", (width,))])
+        self.row_of = {digest.decode("ascii", "replace"): row for row, digest in enumerate(self._map()["hash"])}
+
+    def _map(self) -> npt.NDArray[Any]:
+        n_rows = self._path.stat().st_size // self._type.itemsize if self._path.exists() else 0
+        return np.memmap(self._path, self._type, "r", shape=n_rows) if n_rows else np.empty(0, self._type)
+
+    def append(self, digest: str, vector: Float32Array) -> None:
+        row = np.array([(digest.encode("ascii"), vector)], self._type)
+        n_rows = len(self.row_of)
+        with writing_to(self._path):
+            self._path.parent.mkdir(exist_ok=True)
+            with self._path.open("r+b" if self._path.exists() else "w+b") as stream:
+                stream.truncate(n_rows * self._type.itemsize)
+                stream.seek(0, os.SEEK_END)
+                stream.write(row.tobytes())
+        self.row_of[digest] = n_rows
+
+    def select(self, hashes: Iterable[str]) -> tuple[list[str], Float32Array]:
+        """Return the hashes that have a vector, and these vectors, float32 (n, width)."""
+        known = [digest for digest in hashes if digest in self.row_of]
+        return known, self._map()[[self.row_of[digest] for digest in known]]["vector"]
+
+    def last_columns(self, n: int) -> Float32Array:
+        """Return the last columns of all vectors, float32 (n_rows, n)."""
+        return np.array(self._map()["vector"][:, -n:])
