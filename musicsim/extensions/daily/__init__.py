@@ -13,9 +13,9 @@ EXTENSION = Extension(
         "watch": Command("cli:watch", "Pick up new files and make a mix every day, without the app.", "Library"),
     },
     jobs={
-        "pickup": Job("jobs:pick_up", "Picking up new files", unit="file", uses_pool=True),
-        "daily": Job("jobs:make_mixes", "Making today's mixes", unit="mix"),
+        "pickup": Job("watching:pick_up", "Picking up new files", unit="file", uses_pool=True),
+        "daily": Job("watching:make_mixes", "Making today's mixes", unit="mix"),
     },
     sections=(Section("playlist", "page:draw", title="Daily mixes", place=30),),
-    hooks={"http_router": "routes:router", "lifespan": "lifespan:keep_watching"},
+    hooks={"http_router": "server:router", "lifespan": "server:keep_watching"},
 )

@@ -8,11 +8,8 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, plain, progress_bar, show, warn
 from musicsim.cli.options import take_request
 from musicsim.explorer.requests.options import list_changes, options_of
-from musicsim.extensions.daily.limits import find_obstacle
-from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
-from musicsim.extensions.daily.options import DailyOptions, change_settings, read_settings
-from musicsim.extensions.daily.rendering import render_daily, summarize
-from musicsim.extensions.daily.store import read_state
+from musicsim.extensions.daily.mixes import make_daily_mixes, read_state, render_daily, summarize, undo_daily_mixes
+from musicsim.extensions.daily.options import DailyOptions, change_settings, find_obstacle, read_settings
 from musicsim.extensions.daily.watching import Watcher
 from musicsim.library import Library
 from musicsim.wording import clock, count

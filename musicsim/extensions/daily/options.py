@@ -1,16 +1,29 @@
-"""Options of daily mixes and of the automatic pickup, stored in the library for this machine."""
+"""Options of daily mixes and of the automatic pickup, and the limits that they set: hours, battery and processors."""
 
+import os
+import subprocess
+import sys
+import time
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from re import ASCII, fullmatch
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from musicsim.explorer.requests.options import option, settle
 from musicsim.library import Library, absolute
+from musicsim.library.processes.workers import lower_priority
+from musicsim.progress import Canceled, Progress
 
 ANY, NONE = "any", "none"
 _KEY = "machine.daily"  # not restored from a backup, because folders and hours belong to this machine
+ON_BATTERY = "This machine runs on battery, so nothing is done."
+POWER_SUPPLIES = Path("/sys/class/power_supply")
+_EXTERNAL = ("Mains", "USB")
+_CHECK_EVERY_S = 20.0
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,20 +84,20 @@ class DailySettings:
 _json = TypeAdapter(DailySettings)
 
 
-def read_settings(library: Library) -> DailySettings:
-    """Return the stored settings; the defaults if there are none, or if they cannot be read."""
-    return _parse(library.text(_KEY))
-
-
-def _parse(text: str | None) -> DailySettings:
+def parse_stored(kind: TypeAdapter[_T], text: str | None) -> _T:
+    """Return stored data; the defaults if there are none, or if they cannot be read."""
     try:
-        return _json.validate_json(text or "{}")
+        return kind.validate_json(text or "{}")
     except ValidationError:
-        return DailySettings()
+        return kind.validate_python({})
+
+
+def read_settings(library: Library) -> DailySettings:
+    return parse_stored(_json, library.text(_KEY))
 
 
 def change_settings(library: Library, options: DailyOptions) -> None:
-    library.update_text(_KEY, lambda text: _json.dump_json(_parse(text).change(options)).decode())
+    library.update_text(_KEY, lambda text: _json.dump_json(parse_stored(_json, text).change(options)).decode())
 
 
 def includes(hours: str, now: datetime) -> bool:
@@ -101,3 +114,77 @@ def _parse_hours(text: str) -> tuple[int, int]:
     if start == end or start > 23 or end > 24:
         raise ValueError(f"hours={text!r} must be two different hours from 0 to 24, such as 2-6, or {ANY}.")
     return start, end
+
+
+def find_obstacle(hours: str, *, ignore_battery: bool = False) -> str:
+    """Return a sentence about why nothing may be done now, or ""."""
+    if not includes(hours, datetime.now()):
+        return f"Nothing is done outside the hours {hours}."
+    return ON_BATTERY if not ignore_battery and is_on_battery() else ""
+
+
+def limit_cpu(percent: int) -> int:
+    """Limit this process and its later workers to a share of the processors, and return the number of workers.
+
+    Linux limits the process to some of the processors. On other systems, the number of workers and a low priority are
+    the only limits.
+    """
+    n_workers = max(1, round((os.cpu_count() or 1) * percent / 100))
+    if percent < 100:
+        lower_priority(10)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-n_workers:])
+    return n_workers
+
+
+class LimitedProgress:
+    """Progress that cancels the work when the hours end or the machine is unplugged; `obstacle` is the reason."""
+
+    def __init__(self, progress: Progress, hours: str, *, ignore_battery: bool) -> None:
+        self._progress, self._hours, self._ignore_battery = progress, hours, ignore_battery
+        self._checked = -_CHECK_EVERY_S
+        self.obstacle = ""
+
+    def __call__(self, message: str, done: int = 0, total: int = 0, /, **facts: Any) -> None:
+        if time.monotonic() - self._checked >= _CHECK_EVERY_S:
+            self._checked = time.monotonic()
+            self.obstacle = find_obstacle(self._hours, ignore_battery=self._ignore_battery)
+        if self.obstacle:
+            raise Canceled
+        self._progress(message, done, total, **facts)
+
+
+def is_on_battery(root: Path | None = None) -> bool:
+    """Return whether this machine runs on battery; False if this is unknown.
+
+    `root` is the folder in which Linux describes power supplies. On macOS, `pmset` is asked.
+    """
+    if sys.platform == "darwin" and root is None:
+        return _asks_pmset()
+    supplies = [_read(folder) for folder in sorted((root or POWER_SUPPLIES).glob("*"))]
+    external = [supply for supply in supplies if supply["type"] in _EXTERNAL]
+    if any(supply["online"] not in ("", "0") for supply in external):
+        return False
+    # batteries of a mouse or a keyboard have the scope "Device"
+    batteries = [supply for supply in supplies if supply["type"] == "Battery" and supply["scope"] != "Device"]
+    if any(supply["status"] == "Discharging" for supply in batteries):
+        return True
+    return bool(batteries) and any(supply["online"] == "0" for supply in external)
+
+
+def _read(folder: Path) -> dict[str, str]:
+    def value(name: str) -> str:
+        try:
+            return (folder / name).read_text("utf-8", "replace").strip()
+        except OSError:
+            return ""
+
+    return {name: value(name) for name in ("type", "online", "status", "scope")}
+
+
+def _asks_pmset() -> bool:
+    try:
+        done = subprocess.run(["pmset", "-g", "batt"], capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return "'Battery Power'" in done.stdout

@@ -5,12 +5,9 @@ from datetime import datetime
 import streamlit as st
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extensions.daily.jobs import start_mixes
-from musicsim.extensions.daily.making import undo_daily_mixes
+from musicsim.extensions.daily.mixes import Mix, Run, playlist_servers, read_state, summarize, undo_daily_mixes
 from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, change_settings, read_settings
-from musicsim.extensions.daily.publishing import playlist_servers
-from musicsim.extensions.daily.rendering import summarize
-from musicsim.extensions.daily.store import Mix, Run, read_state
+from musicsim.extensions.daily.watching import start_mixes
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.text import off_if, plain, toast_errors
@@ -25,7 +22,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     settings = read_settings(library)
     st.toggle(
         **describe(DailyOptions, "automatic"), value=settings.automatic, key="daily_automatic",
-        on_change=lambda: _save(snapshot, DailyOptions(automatic=st.session_state["daily_automatic"])),
+        on_change=lambda: change_settings(library, DailyOptions(automatic=st.session_state["daily_automatic"])),
     )  # fmt: skip
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         st.button(
@@ -59,10 +56,6 @@ def _undo(snapshot: Snapshot) -> None:
         st.toast(
             f"These are the mixes of {before.day}." if before else "The mixes were removed.", icon=":material/undo:"
         )
-
-
-def _save(snapshot: Snapshot, options: DailyOptions) -> None:
-    change_settings(snapshot.library, options)
 
 
 def _show_run(snapshot: Snapshot, run: Run) -> None:
@@ -115,5 +108,5 @@ def _show_settings(snapshot: Snapshot, settings: DailySettings) -> None:
                     hours=hours.strip() or ANY, cpu=int(cpu), every=int(every), folder=folder.strip() or NONE,
                     servers=tuple(chosen) or (NONE,),
                 )  # fmt: skip
-                _save(snapshot, options)
+                change_settings(snapshot.library, options)
                 st.toast("The settings were saved.", icon=":material/check_circle:")

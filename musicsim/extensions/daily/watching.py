@@ -1,15 +1,97 @@
-"""Watch a library: start jobs for new files and for the mixes of the day."""
+"""Watch a library: find new, changed and missing files, and start the jobs for them and for the mixes of the day."""
 
+import os
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date
-from typing import NamedTuple
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from musicsim.addresses import is_address
 from musicsim.explorer import jobs
-from musicsim.extensions.daily.changes import find_changes
-from musicsim.extensions.daily.limits import find_obstacle
-from musicsim.extensions.daily.options import DailySettings
-from musicsim.extensions.daily.store import read_state
-from musicsim.library import Library
+from musicsim.explorer.job_progress import JobProgress
+from musicsim.explorer.refresh.add_music import scan_again
+from musicsim.extensions.daily.mixes import make_daily_mixes, read_state, summarize
+from musicsim.extensions.daily.options import DailySettings, LimitedProgress, find_obstacle, limit_cpu, read_settings
+from musicsim.library import Library, is_below
+from musicsim.library.scan.files import Found, find_audio, remote_folders
+
+
+def start_mixes(library: Library) -> int:
+    """Start the job for today's mixes at the owner's request, at any hour and also on battery; return its id."""
+    return jobs.start(library, "daily", {"hours": "", "cpu": read_settings(library).cpu, "ignore_battery": True})
+
+
+def pick_up(library: Library, *, folders: Sequence[str], progress: JobProgress, **limits: Any) -> None:
+    """Scan folders within the limits, and update the models; stops when the limits do not allow it any more."""
+    with _within_limits(progress, **limits) as (limited, n_workers):
+        progress.end_scan(scan_again(library, folders, n_workers=n_workers, progress=limited))
+
+
+def make_mixes(library: Library, *, progress: JobProgress, **limits: Any) -> None:
+    """Make the mixes of the day within the limits."""
+    with _within_limits(progress, **limits) as (limited, _):
+        progress.outcome = summarize(make_daily_mixes(library, progress=limited))
+
+
+@contextmanager
+def _within_limits(
+    progress: JobProgress, *, hours: str, cpu: int, ignore_battery: bool
+) -> Iterator[tuple[LimitedProgress, int]]:
+    """Limit a job, whose outcome becomes the limit that ends it; yield its progress and the number of workers."""
+    limited = LimitedProgress(progress, hours, ignore_battery=ignore_battery)
+    try:
+        yield limited, limit_cpu(cpu)
+    finally:
+        progress.outcome = limited.obstacle or progress.outcome
+
+
+class Changes(NamedTuple):
+    folders: list[str]  # the library's folders and files that changed
+    digest: str  # hash of the changes, which tells whether they were already tried
+
+
+def find_changes(library: Library) -> Changes:
+    """Compare the sizes and times of all files with the library; takes 1 kB per file.
+
+    Addresses such as ``s3://…`` are left out, because listing them may cost money. A folder that does not exist is left
+    out, because its drive may be unplugged; a scan would mark its songs as missing.
+    """
+    stored = {
+        path: None if file.is_missing else (file.size, file.mtime_ns)
+        for path, file in library.files.list_known().items()
+    }
+    stored |= {path: (size, mtime_ns) for path, (size, mtime_ns, *_) in library.files.list_failed().items()}
+    remote = remote_folders(library.folder)
+    folders: list[str] = []
+    digest = blake2b(digest_size=16)
+    for root in library.files.roots():
+        if is_address(root) or not root.exists():
+            continue
+        found = find_audio([root], absent_ok=True)
+        changed = [
+            f"{file.path} {file.size} {file.mtime_ns}" for file in found.files if stored.get(file.path) != file[1:]
+        ]
+        changed += [f"{path} is gone" for path in _find_gone(root, found, stored, remote)]
+        if changed:
+            folders.append(os.fspath(root))
+            digest.update("\0".join(sorted(changed)).encode("utf-8", "surrogateescape"))
+    return Changes(folders, digest.hexdigest())
+
+
+def _find_gone(root: Path, found: Found, stored: dict[Path, tuple[int, int] | None], remote: list[Path]) -> list[Path]:
+    existing = {file.path for file in found.files}
+    return [
+        path
+        for path, state in stored.items()
+        if state is not None
+        and path not in existing
+        and is_below(path, root)
+        and not found.unread(path)
+        and not any(is_below(path, folder) for folder in remote)
+    ]
 
 
 class Step(NamedTuple):

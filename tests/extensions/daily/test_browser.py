@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from musicsim.extensions.daily.store import SOURCE
+from musicsim.extensions.daily.mixes import SOURCE
 from musicsim.library import Library
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.browser.actions import IDLE, play_slowly, player_plays, visit

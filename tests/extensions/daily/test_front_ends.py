@@ -9,9 +9,8 @@ from starlette.testclient import TestClient
 from musicsim import LIBRARY_FILE
 from musicsim.api import filter_routes, routes
 from musicsim.explorer import jobs
-from musicsim.extensions.daily.making import make_daily_mixes
+from musicsim.extensions.daily.mixes import SOURCE, make_daily_mixes
 from musicsim.extensions.daily.options import DailySettings, read_settings
-from musicsim.extensions.daily.store import SOURCE
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.ui.app import app_options
 from tests.command import run

@@ -6,9 +6,16 @@ from datetime import datetime
 
 import pytest
 
-from musicsim.extensions.daily.battery import is_on_battery
-from musicsim.extensions.daily.limits import LimitedProgress, find_obstacle
-from musicsim.extensions.daily.options import DailyOptions, DailySettings, change_settings, includes, read_settings
+from musicsim.extensions.daily.options import (
+    DailyOptions,
+    DailySettings,
+    LimitedProgress,
+    change_settings,
+    find_obstacle,
+    includes,
+    is_on_battery,
+    read_settings,
+)
 from musicsim.progress import Canceled
 from tests.simultaneous import count_lost
 
@@ -84,7 +91,7 @@ def test_no_simultaneous_option_is_lost(tiny_library):
 
 
 def test_work_stops_when_the_machine_is_unplugged(tmp_path, monkeypatch):
-    monkeypatch.setattr("musicsim.extensions.daily.battery.POWER_SUPPLIES", tmp_path)
+    monkeypatch.setattr("musicsim.extensions.daily.options.POWER_SUPPLIES", tmp_path)
     monkeypatch.setattr("sys.platform", "linux")
     said = []
     LimitedProgress(lambda message, *_: said.append(message), "", ignore_battery=False)("one")
@@ -101,7 +108,7 @@ def test_work_stops_when_the_machine_is_unplugged(tmp_path, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process to some processors")
 def test_cpu_share_limits_the_processors():
     code = (
-        "import os; from musicsim.extensions.daily.limits import limit_cpu; n = limit_cpu(50); "
+        "import os; from musicsim.extensions.daily.options import limit_cpu; n = limit_cpu(50); "
         "print(n == max(1, round(os.cpu_count() / 2)), len(os.sched_getaffinity(0)) <= n)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

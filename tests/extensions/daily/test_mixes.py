@@ -9,10 +9,9 @@ from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.fit import collect_playlists
 from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.daily.heard import count_plays
-from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
+from musicsim.extensions.daily.mixes import SOURCE, make_daily_mixes, read_state, undo_daily_mixes
 from musicsim.extensions.daily.options import DailyOptions, change_settings
-from musicsim.extensions.daily.store import SOURCE, read_state
+from musicsim.extensions.daily.plans import count_plays
 from tests.plays import add_listens
 
 DAY = date(2026, 11, 26)

@@ -5,10 +5,9 @@ import time
 import pytest
 
 from musicsim.explorer.snapshot.last_plays import read_last_plays
-from musicsim.extensions.daily.heard import count_plays
-from musicsim.extensions.daily.making import make_daily_mixes, undo_daily_mixes
+from musicsim.extensions.daily.mixes import make_daily_mixes, playlist_servers, undo_daily_mixes
 from musicsim.extensions.daily.options import DailyOptions, change_settings
-from musicsim.extensions.daily.publishing import playlist_servers
+from musicsim.extensions.daily.plans import count_plays
 
 _PACKAGE = "musicsim.extensions.music_servers"
 connections = pytest.importorskip(f"{_PACKAGE}.connections")

@@ -7,10 +7,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from musicsim.explorer import jobs
-from musicsim.extensions.daily.changes import find_changes
+from musicsim.extensions.daily.mixes import SOURCE, read_state
 from musicsim.extensions.daily.options import DailySettings
-from musicsim.extensions.daily.store import SOURCE, read_state
-from musicsim.extensions.daily.watching import Watcher
+from musicsim.extensions.daily.watching import Watcher, find_changes
 from tests.command import run
 from tests.extensions.daily.test_limits import EMPTYING, supplies
 from tests.sounds import write_song
@@ -20,7 +19,7 @@ from tests.waiting import until
 @pytest.fixture(autouse=True)
 def _mains(tmp_path, monkeypatch):
     """Let the machine have no battery, even if tests run on a laptop."""
-    monkeypatch.setattr("musicsim.extensions.daily.battery.POWER_SUPPLIES", tmp_path / "supplies")
+    monkeypatch.setattr("musicsim.extensions.daily.options.POWER_SUPPLIES", tmp_path / "supplies")
     monkeypatch.setattr("sys.platform", "linux")
 
 
