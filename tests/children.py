@@ -29,7 +29,7 @@ def load() -> None:
         "musicsim.cli",
         "musicsim.explorer.evaluation.quality",
         "musicsim.explorer.job_process",
-        "musicsim.library.archive.backup",
+        "musicsim.library.archive.backups",
         "musicsim.library.importing",
     ):
         import_module(module)

@@ -40,7 +40,6 @@ from musicsim.cli.lazy import LazyCommand
 from musicsim.cli.options import take_request
 from musicsim.errors import AudioError, LibraryError, NotFoundError, OwnerOnlyError, StorageError
 from musicsim.explorer import jobs
-from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.libraries import create_library, library_folders, open_library
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.walk import Walk
@@ -59,6 +58,7 @@ from musicsim.explorer.snapshot.map_columns import map_column
 from musicsim.explorer.snapshot.neighbors import update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.library.archive.backups import back_up
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.library.disk.scratch import scratch_of
 from musicsim.library.media.playlist_files import FORMATS

@@ -14,10 +14,10 @@ import numpy as np
 import zstandard
 
 from musicsim.errors import LibraryError, MusicsimError
-from musicsim.explorer.health.backups import restore
 from musicsim.explorer.models.files import read_model_file
 from musicsim.extensions.embeddings.vectors import EmbeddingStore
 from musicsim.library import Library
+from musicsim.library.archive.backups import restore
 from musicsim.library.importing import preview, read_listening
 from musicsim.library.importing.answers import export_answers, import_answers
 from musicsim.progress import no_progress

@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from musicsim import logs
 from musicsim.errors import MusicsimError, StoreLockedError
-from musicsim.explorer.health.backups import back_up
 from musicsim.explorer.job_progress import WRITE_EVERY_S, JobProgress, track
 from musicsim.explorer.jobs import job_kinds
 from musicsim.explorer.pools import use_pool
@@ -23,6 +22,7 @@ from musicsim.explorer.refresh.model_catalogue import add_representation, import
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.hooks import extensions
 from musicsim.library import Library
+from musicsim.library.archive.backups import back_up
 from musicsim.library.stores.jobs import Job
 from musicsim.progress import Canceled
 from musicsim.storage import writing_to

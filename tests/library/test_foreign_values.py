@@ -7,7 +7,7 @@ import pytest
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
-from musicsim.explorer.health.backups import back_up, restore
+from musicsim.library.archive.backups import back_up, restore
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
 from musicsim.library.db.value_check import find_wrong_value

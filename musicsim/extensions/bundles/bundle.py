@@ -26,32 +26,26 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.song_numbers import play_counts
 from musicsim.extensions.bundles import public_copy
 from musicsim.library import Library
-from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
+from musicsim.library.archive.copies import CopyWriter, copy_kind, open_copy, write_copy
 from musicsim.library.db import schema
 from musicsim.library.db.changes import CHANGES_PREFIX
-from musicsim.library.db.database import open_engine
 from musicsim.library.db.schema_version import SCHEMA_VERSION
 from musicsim.library.db.settings import read_settings
-from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
 from musicsim.library.processes.pools import LocalPool
 from musicsim.library.stores.models import BUILT_IN, ModelRecord
+from musicsim.progress import Progress
 from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
 
 ENDING = ".tar.zst"
-_WALK_SOURCES = "walk_sources.npz"
 _REPORT = "report.json"
 _INDEX_FILE = r"[a-z_]+\.(npy|npz|json)"
 _EXCERPT = rf"{public_copy.EXCERPTS}/\d{{3}}/\d{{1,18}}\.(mp3|wav)"
-_BUNDLE = ArchiveKind(
+_BUNDLE = copy_kind(
     "snapshot file",
     "snapshot.json",
-    re.compile(
-        rf"{MODEL_FILES}|models/[\w-]+/index/{_INDEX_FILE}|{_EXCERPT}"
-        rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}",
-        re.ASCII,
-    ),
+    rf"models/[\w-]+/index/{_INDEX_FILE}|{_EXCERPT}",
     ". Download it again, or write a new one.",
     mode=0o644,
 )
@@ -75,34 +69,30 @@ def write_bundle(
     model_ids = list(dict.fromkeys([*(record.id for record in records), *(record.features_of for record in records)]))
     plays = play_counts(take_snapshot(library))
     low, high = np.quantile(plays, [1 / 3, 2 / 3]) if len(plays) else (0.0, 0.0)
-    with folder_next_to(target) as work, _BUNDLE.write(target, work) as archive:
+    with write_copy(_BUNDLE, library, target) as writer:
         excerpts = public_copy.Excerpts(suffix=transcode_suffix(), length_s=TYPICAL_S)
         if with_excerpts:
-            excerpts = replace(excerpts, song_ids=_add_excerpts(library, archive, work, excerpts.suffix, progress))
+            excerpts = replace(excerpts, song_ids=_add_excerpts(writer, excerpts.suffix, progress))
         progress("copying the database", 0, 0)
-        database = work / LIBRARY_FILE
         public_copy.copy_for_visitors(
-            library.folder / LIBRARY_FILE, database, model_ids, (float(low), float(high)), excerpts
+            library.folder / LIBRARY_FILE, writer.database, model_ids, (float(low), float(high)), excerpts
         )
-        with closing(Library(library.folder, open_engine(database, read_only=True))) as copy:
+        with closing(writer.open_database()) as copy:
             for n_done, model_id in enumerate(model_ids):
                 progress("copying models", n_done, len(model_ids))
-                _add_model(archive, copy, copy.models.get(model_id))
+                _add_model(writer, copy, copy.models.get(model_id))
             n_songs = len(copy)
-        archive.add_file(_WALK_SOURCES, library.folder / _WALK_SOURCES)
         progress("packing the database", 0, 0)
-        archive.add_file(LIBRARY_FILE, database)
     return n_songs, len(excerpts.song_ids)
 
 
-def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> None:
+def _add_model(writer: CopyWriter, copy: Library, record: ModelRecord) -> None:
     """Add a model, its index, and its report with the listener's name removed."""
     folder = copy.models.path(record.id)
-    name = f"models/{record.id}"
-    is_whole = add_model(archive, copy, record, left_out={_REPORT})
+    is_whole = writer.add_model(copy, record, left_out={_REPORT})
     for path in sorted(folder.glob("index/*.*")):
         if re.fullmatch(_INDEX_FILE, path.name):
-            is_whole &= archive.add_file(f"{name}/index/{path.name}", path)
+            is_whole &= writer.add(path)
     if not is_whole:
         raise LibraryError(
             f"{copy.folder}: the model {record.name!r} was just deleted, or its files are damaged. Refit it, or "
@@ -110,7 +100,7 @@ def _add_model(archive: ArchiveWriter, copy: Library, record: ModelRecord) -> No
         )
     if report := load_report(folder):
         report["detail"] = report["settings"]["listener"] = ""
-        archive.add_bytes(f"{name}/{_REPORT}", json.dumps(report).encode())
+        writer.archive.add_bytes(f"models/{record.id}/{_REPORT}", json.dumps(report).encode())
 
 
 def _write_excerpt(part: tuple[int, Path, float, Path]) -> None:
@@ -119,12 +109,13 @@ def _write_excerpt(part: tuple[int, Path, float, Path]) -> None:
     transcode(source, target, bitrate=_BITRATE, start_s=start_s, length_s=TYPICAL_S)
 
 
-def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: str, progress: Progress) -> set[int]:
+def _add_excerpts(writer: CopyWriter, suffix: str, progress: Progress) -> set[int]:
     """Add an excerpt of every song with a readable file; return the ids of these songs."""
+    library = writer.library
     with library.engine.connect() as connection:
         ids = [int(row.song_id) for row in connection.execute(schema.ids_with_file().distinct())]
     parts = (
-        (song.id, song.path, song.typical_s, work / f"{song.id}{suffix}")
+        (song.id, song.path, song.typical_s, writer.work / f"{song.id}{suffix}")
         for start in range(0, len(ids), _SONGS_AT_ONCE)
         for song in library.songs(ids[start : start + _SONGS_AT_ONCE])
     )
@@ -138,7 +129,7 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
                 n_done += 1
                 if isinstance(problem, StorageError):
                     raise problem
-                if problem is None and archive.add_file(public_copy.excerpt_path(song_id, suffix), excerpt):
+                if problem is None and writer.archive.add_file(public_copy.excerpt_path(song_id, suffix), excerpt):
                     added.add(song_id)
                 else:
                     _log.info("no excerpt of song %s: %s", song_id, problem)
@@ -149,15 +140,12 @@ def _add_excerpts(library: Library, archive: ArchiveWriter, work: Path, suffix: 
 
 def unpack_bundle(stream: BinaryIO, name: str, target: Path, progress: Progress) -> None:
     """Unpack a bundle into an empty folder. Messages use `name`. After an error, the folder is unusable."""
-    with _BUNDLE.refusing(name):
-        _BUNDLE.unpack(stream, name, target, progress)
-        progress("checking the database", 0, 0)
-        with open_checked(target) as library:
-            _check_is_public(library)
-            progress("listing the songs", 0, 0)
-            library.table()
-            for record in library.models.all(retired=True):
-                library.models.song_rows(record.id)
+    with open_copy(_BUNDLE, stream, name, target, progress) as copy:
+        _check_is_public(copy.library)
+        progress("listing the songs", 0, 0)
+        copy.library.table()
+        for record in copy.library.models.all(retired=True):
+            copy.library.models.song_rows(record.id)
     # turn off WAL mode, so that readers create no extra files
     with closing(sqlite3.connect(target / LIBRARY_FILE)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")

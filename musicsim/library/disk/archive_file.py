@@ -12,7 +12,7 @@ import re
 import tarfile
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -22,7 +22,6 @@ import zstandard
 from musicsim import LIBRARY_FILE, __version__
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.disk.archives import DAMAGED, shorten_message
-from musicsim.library.disk.scratch import Scratch
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
 
@@ -40,19 +39,6 @@ _MAX_RATIO, _MAX_EXTRA = 40, 256 << 20
 # An archive can have 10,000 parts, plus one per kB: models have few files, and an excerpt takes more than 4 kB.
 _MIN_MEMBERS, _MEMBER_SIZE = 10_000, 1024
 _MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, RecursionError, *DAMAGED)
-
-
-@contextmanager
-def folder_next_to(target: Path) -> Iterator[Path]:
-    working = target.absolute().parent / ".musicsim-backup"
-    scratch = Scratch(working)
-    try:
-        with scratch.folder() as folder:
-            yield folder
-    finally:
-        scratch.close()
-        with suppress(OSError):  # another process may be using it
-            working.rmdir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +89,20 @@ class ArchiveKind:
             raise NotFoundError(f"{path}: no such file.")
         return path.open("rb")
 
-    def unpack(
+    @contextmanager
+    def unpacked(
         self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str] = ()
-    ) -> tuple[set[str], float]:
-        """Unpack an archive with a library's database into an empty folder; call it within :meth:`refusing`.
+    ) -> Iterator[tuple[set[str], float]]:
+        """Unpack an archive with a library's database into an empty folder, and yield its files and creation time.
 
-        `also` lists additional allowed member names. Returns the names of all written files, and the creation time.
+        `also` lists additional allowed member names. Within the block, errors are converted as in :meth:`refusing`.
         """
+        with self.refusing(name):
+            yield self._unpack(stream, name, folder, progress, also)
+
+    def _unpack(
+        self, stream: BinaryIO, name: str, folder: Path, progress: Progress, also: Collection[str]
+    ) -> tuple[set[str], float]:
         n_bytes = os.fstat(stream.fileno()).st_size
         max_bytes, max_members = _MAX_EXTRA + _MAX_RATIO * n_bytes, _MIN_MEMBERS + n_bytes // _MEMBER_SIZE
         left = max_bytes

@@ -110,9 +110,11 @@ class SmallCopies:
 
         Links to listening tests get new tokens if the copy is outside `folder`. Errors are raised before any change.
         """
-        with scratch_of(self._library).folder() as work, _SMALL_COPY.refusing(path.name):
-            with _SMALL_COPY.open(path) as stream:
-                _SMALL_COPY.unpack(stream, path.name, work, no_progress)
+        with (
+            scratch_of(self._library).folder() as work,
+            _SMALL_COPY.open(path) as stream,
+            _SMALL_COPY.unpacked(stream, path.name, work, no_progress),
+        ):
             try:
                 with closing(_connect(work / LIBRARY_FILE, "ro")) as database:
                     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}

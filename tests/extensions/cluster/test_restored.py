@@ -7,9 +7,9 @@ from contextlib import closing, contextmanager
 import pytest
 
 from musicsim.explorer import job_process
-from musicsim.explorer.health.backups import back_up, restore
 from musicsim.extensions.cluster.connection import cluster_of
 from musicsim.library import Library
+from musicsim.library.archive.backups import back_up, restore
 from musicsim.progress import no_progress
 from tests.command import run
 from tests.sounds import write_collection

@@ -12,7 +12,6 @@ from fastapi.testclient import TestClient
 from musicsim.api.http import http_interface
 from musicsim.audio import SAMPLE_RATE, load
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.explorer.health.backups import back_up, restore
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.search import SearchRequest
 from musicsim.explorer.search.matches import song_matches
@@ -22,6 +21,7 @@ from musicsim.explorer.snapshot.words import parse_words
 from musicsim.extensions.embeddings.adding import add_text
 from musicsim.extensions.embeddings.representations import TextNetwork
 from musicsim.library import Library
+from musicsim.library.archive.backups import back_up, restore
 from tests.command import run
 from tests.extensions.embeddings.text_files import (
     RATE,

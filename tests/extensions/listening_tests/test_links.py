@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.health.backups import back_up
 from musicsim.extensions.listening_tests.store import ListeningTestStore
 from musicsim.library import Library
+from musicsim.library.archive.backups import back_up
 from musicsim.progress import no_progress
 from tests.archives import parts_of
 from tests.command import run

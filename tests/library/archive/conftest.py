@@ -2,7 +2,7 @@
 
 import pytest
 
-from musicsim.explorer.health import backups
+from musicsim.library.archive import backups
 
 
 @pytest.fixture(autouse=True)

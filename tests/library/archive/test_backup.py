@@ -20,12 +20,12 @@ import pytest
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError, MusicsimError, StorageError, StoreLockedError
 from musicsim.explorer import job_process
-from musicsim.explorer.health import backups
-from musicsim.explorer.health.backups import back_up, backups_of
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+from musicsim.library.archive import backups
+from musicsim.library.archive.backups import back_up, backups_of
 from musicsim.library.db import schema
 from musicsim.progress import Canceled, no_progress
 from tests.archives import packed, parts_of, with_hashes, write_parts

@@ -12,9 +12,9 @@ import pytest
 
 from musicsim import LIBRARY_FILE
 from musicsim.errors import LibraryError
-from musicsim.explorer.health import backups
-from musicsim.explorer.health.backups import back_up
 from musicsim.library import Library
+from musicsim.library.archive import backups
+from musicsim.library.archive.backups import back_up
 from musicsim.progress import no_progress
 from tests.archives import parts_of
 from tests.command import run

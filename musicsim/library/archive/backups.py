@@ -5,9 +5,9 @@ settings could name workers that run code, its jobs contain paths, and its autho
 """
 
 import os
-import re
 import shutil
 import sqlite3
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -19,32 +19,30 @@ import filelock
 from musicsim import LIBRARY_FILE
 from musicsim.addresses import is_address, strip_user
 from musicsim.errors import LibraryError, StoreLockedError
-from musicsim.library.archive.contents import MODEL_FILES, add_model, open_checked
-from musicsim.library.db import check_database, merge_restored, open_engine, path_of, renew_tokens
-from musicsim.library.disk.archive_file import ArchiveKind, ArchiveWriter, Progress, folder_next_to
+from musicsim.hooks import extensions
+from musicsim.library.archive.copies import WALK_SOURCES, CopyWriter, copy_kind, open_copy, write_copy
+from musicsim.library.db import check_database, merge_restored, path_of, renew_tokens
 from musicsim.library.disk.scratch import Scratch, scratch_folder
 from musicsim.library.disk.writer import finish_locked, lock_error, note_doing, replace_parts, writer_lock
 from musicsim.library.library import Library
+from musicsim.library.stores.small_copies import BACKUPS_FOLDER
+from musicsim.progress import Progress
 from musicsim.storage import storage_error, writing_to
 
 ENDING = ".musicsim-backup"
-_WALK_SOURCES = "walk_sources.npz"
 _FOLDERS = ("frames", "models", "embeddings")
 _JOBS = "jobs"  # job logs are not backed up
-_PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, _WALK_SOURCES, _JOBS)
+_PARTS = (f"{LIBRARY_FILE}-wal", f"{LIBRARY_FILE}-shm", LIBRARY_FILE, *_FOLDERS, WALK_SOURCES, _JOBS)
 _MAX_ROUNDS = 5
 _OF_MACHINE = "key = 'settings' OR key LIKE 'machine.%'"
 _OWN_TEXTS = f"SELECT key, value FROM meta WHERE ({_OF_MACHINE}) AND typeof(value) = 'text'"
 _OWN_ROOTS = "SELECT path FROM roots WHERE typeof(path) = 'text'"
 _PATHS = (("roots", "path"), ("files", "folder"), ("files", "path"), ("failures", "path"), ("songs", "last_path"))
 _MAX_LISTED = 10
-_BACKUP = ArchiveKind(
+_BACKUP = copy_kind(
     "backup",
     "backup.json",
-    re.compile(
-        rf"frames/\w\w/\w+(\.v\d+)?\.np[yz]|{MODEL_FILES}|embeddings/\w+/[a-z]+\.(json|npy|onnx|rows)"
-        rf"|{re.escape(_WALK_SOURCES)}|{re.escape(LIBRARY_FILE)}"
-    ),
+    r"frames/\w\w/\w+(\.v\d+)?\.np[yz]|embeddings/\w+/[a-z]+\.(json|npy|onnx|rows)",
     "; nothing was changed. Restore another backup.",
 )
 
@@ -56,27 +54,42 @@ class BackupReport:
     damaged: tuple[str, ...]  # names of models that were left out because their files are missing or truncated
 
 
-def save_backup(library: Library, target: Path, progress: Progress, private: Collection[str] = ()) -> BackupReport:
+def new_backup_path(library: Library) -> Path:
+    """Return the path for a new backup from the Library page."""
+    return library.folder / BACKUPS_FOLDER / f"{library.name}{time.strftime(' %Y-%m-%d %H.%M.%S')}{ENDING}"
+
+
+def backups_of(library: Library) -> list[Path]:
+    """Return the backups in a library's folder, newest first."""
+    folder = library.folder / BACKUPS_FOLDER
+    return sorted(folder.glob(f"*{ENDING}"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+
+
+def files_with_passwords() -> tuple[str, ...]:
+    """Return the names of extensions' files in a library's folder that connect to servers and players."""
+    return tuple(name for extension in extensions() for name in extension.backup_files)
+
+
+def back_up(library: Library, target: Path, progress: Progress, *, with_passwords: bool = False) -> BackupReport:
     """Write a library to one file that only its owner can read. It replaces an earlier backup once it is complete.
 
-    `private` lists files in the library's folder that contain secrets and should be included. If it is empty, links to
-    listening tests get new tokens in the backup.
+    Only with passwords, it includes the connections to servers and players, and the tokens in links to listening tests.
     """
-    with folder_next_to(target) as work, _BACKUP.write(target, work) as archive:
-        n_songs, damaged = _BackupWriter(library, archive, work, progress).run(private)
+    with write_copy(_BACKUP, library, target) as writer:
+        n_songs, damaged = _BackupWriter(writer, progress).run(with_passwords=with_passwords)
     return BackupReport(n_songs, target.stat().st_size, damaged)
 
 
 class _BackupWriter:
-    def __init__(self, library: Library, archive: ArchiveWriter, work: Path, progress: Progress) -> None:
-        self._library, self._archive, self._work, self._progress = library, archive, work, progress
+    def __init__(self, writer: CopyWriter, progress: Progress) -> None:
+        self._writer, self._library, self._progress = writer, writer.library, progress
         self._frames: set[str] = set()  # content hashes of songs whose files were added
 
-    def run(self, private: Collection[str]) -> tuple[int, tuple[str, ...]]:
+    def run(self, *, with_passwords: bool) -> tuple[int, tuple[str, ...]]:
         """Write the backup; return the number of songs and the names of damaged models."""
         for _ in range(_MAX_ROUNDS):
-            database = self._copy_database(with_tokens=bool(private))
-            with closing(Library(self._library.folder, open_engine(database, read_only=True))) as copy:
+            self._copy_database(with_tokens=with_passwords)
+            with closing(self._writer.open_database()) as copy:
                 damaged = self._add_arrays(copy)
                 n_songs = len(copy)
             if damaged is not None:
@@ -86,18 +99,14 @@ class _BackupWriter:
                 f"{self._library.folder}: songs and models are being removed faster than they can be copied. Wait "
                 "until the job that removes them has finished, and start the backup again."
             )
-        for name in private:
-            self._add(self._library.folder / name)
-        self._archive.add_file(LIBRARY_FILE, database)
+        for name in files_with_passwords() if with_passwords else ():
+            self._writer.add(self._library.folder / name)
         return n_songs, tuple(damaged)
 
-    def _add(self, path: Path) -> bool:
-        return self._archive.add_file(path.relative_to(self._library.folder).as_posix(), path)
-
-    def _copy_database(self, *, with_tokens: bool) -> Path:
+    def _copy_database(self, *, with_tokens: bool) -> None:
         """Copy the database; links get new tokens in the copy unless `with_tokens` is set."""
         self._progress("copying the database", 0, 0)
-        target = self._work / LIBRARY_FILE
+        target = self._writer.database
         target.unlink(missing_ok=True)
         source = self._library.engine.raw_connection()
         try:
@@ -117,7 +126,6 @@ class _BackupWriter:
             ) from error
         finally:
             source.close()
-        return target
 
     def _add_arrays(self, copy: Library) -> list[str] | None:
         """Add songs and models; return the names of damaged models, or None if any were deleted in the meantime."""
@@ -127,16 +135,15 @@ class _BackupWriter:
         damaged: dict[str, str] = {}
         for content_hash in songs:
             if content_hash not in self._frames:
-                added = [self._add(path) for path in self._library.frame_files.files(content_hash)]
+                added = [self._writer.add(path) for path in self._library.frame_files.files(content_hash)]
                 (self._frames if any(added) else missing).add(content_hash)
             self._progress("copying songs", len(self._frames), total)
         for record in models:
-            if not add_model(self._archive, copy, record):
+            if not self._writer.add_model(copy, record):
                 damaged[record.id] = record.name
             self._progress("copying models", len(self._frames), total)
         for path in sorted((self._library.folder / "embeddings").glob("*/*.*")):
-            self._add(path)
-        self._add(self._library.folder / _WALK_SOURCES)
+            self._writer.add(path)
         remaining = {record.id for record in self._library.models.all(retired=True)}
         if not damaged.keys() <= remaining or (missing and not missing <= set(self._library.content_hashes())):
             return None
@@ -182,20 +189,19 @@ def refuse(_: Consent) -> bool:
     return False
 
 
-def restore_backup(
+def restore(
     source: Path,
     folder: Path,
     progress: Progress,
-    private: Collection[str] = (),
     *,
-    with_private: bool = False,
+    with_passwords: bool = False,
     accept: Callable[[Consent], bool] = refuse,
 ) -> Restored:
     """Replace a library with the one in a backup, or create a new one; everything is checked before any change.
 
-    The library keeps its uploaded songs, its machine settings, and its own `private` files. If `with_private` is set,
-    these files and the tokens in links to listening tests come from the backup. `accept` is called if consent is
-    needed.
+    The library keeps its uploaded songs, its machine settings, and its own connections to servers and players. Only
+    with passwords, these and the tokens in links to listening tests come from the backup. `accept` is called if consent
+    is needed.
     """
     folder = folder.expanduser().absolute()
     is_new = not folder.exists()
@@ -210,9 +216,8 @@ def restore_backup(
             finish_locked(folder)
         with writing_to(folder), closing(Scratch(scratch_folder(folder))) as scratch, scratch.folder() as work:
             ready = work / "ready"
-            names, created_at, n_songs = _unpack(source, ready, progress, private)
-            secrets = tuple(name for name in private if name in names)
-            restored = secrets if with_private else ()
+            n_songs, created_at, secrets = _unpack(source, ready, progress)
+            restored = secrets if with_passwords else ()
             consent = Consent(restored, tuple(_find_addresses(ready)), tuple(_find_folders(ready, folder)))
             if (consent.private or consent.addresses or consent.folders) and not accept(consent):
                 advice = "Nothing was changed. If you trust all of these, restore the backup again and confirm (--yes)."
@@ -220,7 +225,7 @@ def restore_backup(
             _prepare_database(folder)
             with _BACKUP.refusing(source.name):
                 own = dict(_read_own(folder, _OWN_TEXTS))
-                _adapt_to_machine(ready, own, with_tokens=with_private)
+                _adapt_to_machine(ready, own, with_tokens=with_passwords)
             replace_parts(folder, ready, [*_PARTS, *restored])
         is_new = False
     except filelock.Timeout as error:
@@ -231,23 +236,21 @@ def restore_backup(
         lock.release()
         if is_new:  # the backup was refused
             shutil.rmtree(folder, ignore_errors=True)
-    return Restored(n_songs, created_at, () if with_private else secrets)
+    return Restored(n_songs, created_at, () if with_passwords else secrets)
 
 
-def _unpack(source: Path, ready: Path, progress: Progress, private: Collection[str]) -> tuple[set[str], float, int]:
-    """Unpack and check a backup; return the names of its files, its creation time, and its number of songs."""
+def _unpack(source: Path, ready: Path, progress: Progress) -> tuple[int, float, tuple[str, ...]]:
+    """Unpack and check a backup; return its number of songs, its creation time, and its files with passwords."""
+    private = files_with_passwords()
     ready.mkdir()
-    with _BACKUP.refusing(source.name):
-        with _BACKUP.open(source) as stream:
-            names, created_at = _BACKUP.unpack(stream, source.name, ready, progress, private)
-        progress("checking the database", 0, 0)
-        for name in _FOLDERS:
-            (ready / name).mkdir(exist_ok=True)
-        with open_checked(ready) as library:
-            n_songs = len(library)
-    for name in names.intersection(private):
+    with _BACKUP.open(source) as stream, open_copy(_BACKUP, stream, source.name, ready, progress, private) as copy:
+        n_songs = len(copy.library)
+    for name in _FOLDERS:
+        (ready / name).mkdir(exist_ok=True)
+    secrets = tuple(name for name in private if name in copy.names)
+    for name in secrets:
         (ready / name).chmod(0o600)
-    return names, created_at, n_songs
+    return n_songs, copy.created_at, secrets
 
 
 def _prepare_database(folder: Path) -> None:
