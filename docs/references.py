@@ -1,6 +1,7 @@
-"""Write two reference pages: ``python docs/references.py`` fills ``commands.md`` and ``http_reference.md``.
+"""Write the generated parts of ``commands.md``, ``http_reference.md`` and ``hooks.md``: ``python docs/references.py``.
 
-Typer describes the commands. The requests of the HTTP interface come from its OpenAPI schema, as at ``/api/docs``.
+Typer describes the commands. The requests of the HTTP interface come from its OpenAPI schema, as at ``/api/docs``, and
+the hooks from their Protocols.
 """
 
 import json
@@ -20,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from docs.blocks import fill_blocks  # noqa: E402
+from docs.hook_page import PAGE, describe_hooks  # noqa: E402
 from musicsim.api.http import http_interface  # noqa: E402
 from musicsim.cli import program  # noqa: E402
 
@@ -162,6 +164,7 @@ def _link_object(words: re.Match[str]) -> str:
 PAGES: dict[Path, tuple[str, Callable[[], str]]] = {
     FOLDER / "commands.md": ("commands", describe_commands),
     FOLDER / "http_reference.md": ("requests", describe_requests),
+    PAGE: ("hooks", describe_hooks),
 }
 """The pages, each with the name and the text of its generated part."""
 
@@ -173,7 +176,7 @@ def make_page(path: Path) -> str:
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write all pages."""
     for path in PAGES:
         path.write_text(make_page(path), encoding="utf-8")
 

@@ -130,8 +130,12 @@ def test_every_exported_name_exists(name):
 
 
 def deferred_imports(source: str) -> Iterator[str]:
-    """Yield imports of our own modules that are not at the head of a file."""
+    """Yield imports of our own modules that are not at the head of a file; those of types for mypy are."""
     tree = ast.parse(source)
+    head = [*tree.body]
+    for node in tree.body:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            head += node.body
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             names = ["musicsim" if node.level else str(node.module)]
@@ -139,7 +143,7 @@ def deferred_imports(source: str) -> Iterator[str]:
             names = [alias.name for alias in node.names]
         else:
             continue
-        if node not in tree.body and any(name.split(".")[0] == "musicsim" for name in names):
+        if node not in head and any(name.split(".")[0] == "musicsim" for name in names):
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
 

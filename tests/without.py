@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 
-from musicsim.hooks import extensions
+from musicsim.registry import extensions
 
 CHECKOUT = Path(__file__).parents[1]
 # Tests of the core that call hooks: commands, routes, jobs, pages, edges, models, words, checks, backups.

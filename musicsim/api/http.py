@@ -1,8 +1,4 @@
-"""The HTTP interface for other programs, documented at ``/api/docs``.
-
-The hook ``http_router`` is a ``fastapi.APIRouter`` with more routes. Only the owner may use them, except endpoints
-marked with :func:`musicsim.public.visitor_may`.
-"""
+"""The HTTP interface for other programs, documented at ``/api/docs``."""
 
 import os
 from typing import Annotated, Any
@@ -32,9 +28,9 @@ from musicsim.explorer.search.query import Hit, make_example
 from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
-from musicsim.hooks import load_hooks
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
+from musicsim.registry import load_field
 
 _MAX_OFFSET = 10_000_000
 
@@ -216,7 +212,7 @@ async def _show_error(request: Request, error: Exception) -> JSONResponse:
 def routers() -> list[APIRouter]:
     """Return the routes of the interface, with those of extensions."""
     own = (module.router for module in (queue, find, maps, song_lists, sounds, saving, thumbs, why))
-    return [router, *own, *load_hooks("http_router")]
+    return [router, *own, *load_field("http_router")]
 
 
 def http_interface() -> FastAPI:

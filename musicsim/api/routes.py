@@ -23,12 +23,13 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.snapshot.drawn_covers import draw_cover
 from musicsim.explorer.snapshot.map_columns import map_column
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.hooks import extensions, load_hooks
+from musicsim.hooks import RemoteSound
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
 from musicsim.public import is_public, visitor_may
+from musicsim.registry import extensions, load_hooks
 
 _log = logging.getLogger(__name__)
 _MAX_COLUMNS = 8
@@ -60,7 +61,7 @@ async def respond_with_song(request: Request, library: Library, song: Song) -> R
         if not await run_in_threadpool(song.path.is_file):
             if is_public():  # visitors may not use the owner's music servers
                 return JSONResponse({"error": f"{name}: this demonstration does not include its audio."}, 410)
-            for sound in load_hooks("sound"):
+            for sound in load_hooks(RemoteSound):
                 response: Response | None = await run_in_threadpool(sound.respond, library, song, request)
                 if response is not None:
                     return response

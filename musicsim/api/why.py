@@ -1,9 +1,4 @@
-"""*Why?* over HTTP: the sources of the similarity of two songs.
-
-The hook ``below_why`` is ``function(snapshot: Snapshot, query: int | Example, other_id: int) -> dict[str, list[str]]``.
-It returns more facts about the two songs: lines of text, keyed by their title. Visitors get them if the function is
-marked with :func:`musicsim.public.visitor_may`.
-"""
+"""*Why?* over HTTP: the sources of the similarity of two songs."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,8 +15,9 @@ from musicsim.explorer.search.explanation import explain, render_examples, rende
 from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.requested import combine_examples
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
-from musicsim.hooks import load_hooks
+from musicsim.hooks import ListFacts
 from musicsim.public import is_allowed, visitor_may
+from musicsim.registry import load_hooks
 
 router = APIRouter()
 
@@ -74,7 +70,7 @@ def answer_why(
 
 
 def _list_more(snapshot: Snapshot, query: int | Example, other_id: int) -> Iterator[dict[str, Any]]:
-    for find_facts in filter(is_allowed, load_hooks("below_why")):
+    for find_facts in filter(is_allowed, load_hooks(ListFacts)):
         with suppress(MusicsimError):  # the explanation is useful without these facts
             for title, lines in find_facts(snapshot, query, other_id).items():
                 yield {"title": title, "lines": lines}

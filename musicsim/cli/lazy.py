@@ -8,7 +8,8 @@ import typer
 from typer.core import TyperCommand
 
 from musicsim.cli.metavars import name_values
-from musicsim.hooks import Command, Extension, extensions
+from musicsim.hooks import Command, Extension
+from musicsim.registry import extensions
 
 
 class LazyCommand(TyperCommand):

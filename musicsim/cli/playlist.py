@@ -1,8 +1,4 @@
-"""The ``musicsim playlist`` and ``musicsim dialects`` commands.
-
-The hook ``songs_named`` is ``function(library: Library, name: str, model: str | None) -> Sequence[Song] | None``. It
-returns the songs of an extension's list with this name, or None.
-"""
+"""The ``musicsim playlist`` and ``musicsim dialects`` commands."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +17,12 @@ from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
 from musicsim.explorer.rendering import render_steps
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
-from musicsim.hooks import load_hooks
+from musicsim.hooks import FindSongsNamed
 from musicsim.library import Library, Song
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import FORMATS, find_ending, missing
 from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
+from musicsim.registry import load_hooks
 from musicsim.wording import count
 
 _MAX_NAMED = 20
@@ -116,7 +113,7 @@ def load_or_generate(library: Library, request: PlaylistRequest, saved: str | No
     lists = library.playlists()
     chosen = next((p for p in lists if p.name == saved), None) or next((p for p in lists if str(p.id) == saved), None)
     if chosen is None:
-        for find in load_hooks("songs_named"):
+        for find in load_hooks(FindSongsNamed):
             if (songs_named := find(library, saved, model)) is not None:
                 return PlaylistSongs(songs_named)
         problem = f"the playlist {saved!r} is not in the library {library.folder.name!r}"

@@ -20,11 +20,11 @@ from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file
 from musicsim.explorer.requests.training import LearningSettings
-from musicsim.hooks import extensions
 from musicsim.library import Library
 from musicsim.library.archive.backups import back_up
 from musicsim.library.stores.jobs import Job
 from musicsim.progress import Canceled
+from musicsim.registry import extensions
 from musicsim.storage import writing_to
 from musicsim.wording import count
 

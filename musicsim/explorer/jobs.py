@@ -18,9 +18,10 @@ from typing import Any
 import musicsim
 from musicsim import logs
 from musicsim.errors import StorageError
-from musicsim.hooks import Job, extensions
+from musicsim.hooks import Job
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job as JobRecord
+from musicsim.registry import extensions
 
 _log = logging.getLogger(__name__)
 START_WITHIN_S = 30.0

@@ -1,8 +1,4 @@
-"""The application: Streamlit pages, routes for audio, and the HTTP interface.
-
-The hook ``lifespan`` is ``function() -> AbstractAsyncContextManager[None]``. The app enters these context managers when
-its server starts, and leaves them when it stops; a public demonstration does not.
-"""
+"""The application: Streamlit pages, routes for audio, and the HTTP interface."""
 
 import gc
 import logging
@@ -22,9 +18,10 @@ from musicsim.api.streams import Dialect
 from musicsim.blas import one_blas_thread
 from musicsim.explorer.libraries import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
-from musicsim.hooks import load_hooks
+from musicsim.hooks import Lifespan
 from musicsim.parsing import parse_in_turn
 from musicsim.public import is_public, visitor_may
+from musicsim.registry import load_hooks
 from musicsim.ui.base.desk import release_memory, task_routes
 from musicsim.ui.base.first_paint import first_paint_routes
 from musicsim.ui.base.frame import SHELL
@@ -86,7 +83,7 @@ async def _lifespan(_app: st.App) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         # After each product, idle BLAS threads keep a core busy for a while; with two cores, pages became slower.
         stack.enter_context(one_blas_thread())
-        for enter in [] if is_public() else load_hooks("lifespan"):
+        for enter in [] if is_public() else load_hooks(Lifespan):
             await stack.enter_async_context(enter())
         yield
 

@@ -8,6 +8,7 @@ from musicsim.explorer.search.query import Examples, similarities_of, similarity
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.map_columns import PALETTE
 from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.hooks import ListFacts
 from musicsim.public import visitor_may
 
 
@@ -116,7 +117,7 @@ def test_extensions_add_facts(client, monkeypatch):
     def owners_secret(snapshot, query, other_id):
         return {"Secret": ["42"]}
 
-    monkeypatch.setattr(why, "load_hooks", {"below_why": [fail, name_pair, owners_secret]}.__getitem__)
+    monkeypatch.setattr(why, "load_hooks", {ListFacts: [fail, name_pair, owners_secret]}.__getitem__)
     pair, secret = {"title": "Pair", "lines": ["1 and 2", "library"]}, {"title": "Secret", "lines": ["42"]}
     assert client.get("/api/songs/1/why?other=2").json()["more"] == [pair, secret]
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")

@@ -13,6 +13,7 @@ from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.words import Words, parse_words, suggest_words
+from musicsim.hooks import FilterByWord
 from musicsim.library.db import schema
 from tests.command import run
 
@@ -180,7 +181,7 @@ def test_part_shows_meaning_and_can_be_removed(heard):
 
 def test_extension_words_filter_songs(heard, monkeypatch):
     sung = heard.songs_at()[5].id
-    hook = {"text_filter": [lambda _, word: (f"sings {word}", np.array([sung])) if word == "rain" else None]}
+    hook = {FilterByWord: [lambda _, word: (f"sings {word}", np.array([sung])) if word == "rain" else None]}
     monkeypatch.setattr("musicsim.explorer.snapshot.words.load_hooks", lambda point: hook.get(point, []))
     assert found(heard, "about rain") == found(heard, "rain") == [sung]
     assert [part.words for part in parse_words(heard, "not rain").parts] == ["not sings rain"]

@@ -12,8 +12,8 @@ from musicsim.explorer.playlists.walk import Edge, Walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.matches import song_matches
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.hooks import sections_of
 from musicsim.library.db import schema
+from musicsim.registry import sections_of
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components.song_list import Action
 from musicsim.ui.playlist import view as playlist_view

@@ -25,10 +25,11 @@ from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbors import Neighbors
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hooks import load_hooks
+from musicsim.hooks import ListFaults
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Progress, no_progress
+from musicsim.registry import load_hooks
 from musicsim.relevance import Relevance
 
 K = 10
@@ -406,5 +407,5 @@ def split_rows(snapshot: Snapshot, name: str) -> tuple[Int64Array, Int64Array]:
 
 
 def list_known_faults(library: Library) -> list[str]:
-    """Return known faults in the songs' labels. They come from the hook ``known_faults(library) -> list[str]``."""
-    return [fault for hook in load_hooks("known_faults") for fault in hook(library)]
+    """Return known faults in the songs' labels, which extensions report."""
+    return [fault for hook in load_hooks(ListFaults) for fault in hook(library)]

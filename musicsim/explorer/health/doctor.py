@@ -1,8 +1,5 @@
 """Checks of a library, and repairs that do not lose data.
 
-The hook ``connections``, ``function(library) -> object``, raises LibraryError if an extension's file with connections
-to other programs cannot be read.
-
 The `words` of a finding never name songs, people or places. Its `names` may, so bug reports omit them.
 """
 
@@ -21,7 +18,7 @@ from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import damage, refit_model, stale_reason
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.hooks import load_hooks
+from musicsim.hooks import CheckConnections
 from musicsim.library import Library, Song
 from musicsim.library.db.cache import load_arrays
 from musicsim.library.db.database import is_writable
@@ -30,6 +27,7 @@ from musicsim.library.disk.scratch import leftovers
 from musicsim.library.media.sound import songs_elsewhere
 from musicsim.library.stores.models import BUILT_IN
 from musicsim.progress import Progress
+from musicsim.registry import load_hooks
 from musicsim.wording import count, count_are
 
 Level = Literal["ok", "note", "problem"]
@@ -76,7 +74,7 @@ def examine(library: Library, progress: Progress) -> Iterator[Finding]:
     if files:
         words = f"files left by processes that were killed: {len(files):,}"
         yield Finding("leftovers", NOTE, words, _FIX.format("deletes them"), files, "sweep")
-    for check in load_hooks("connections"):
+    for check in load_hooks(CheckConnections):
         try:
             check(library)
         except LibraryError as error:

@@ -1,7 +1,4 @@
-"""Registry of representations, the kinds of features that models compare.
-
-Extensions add representations with the hook ``representations``, a mapping from names to :class:`Representation`.
-"""
+"""Registry of representations, the kinds of features that models compare; extensions add more."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +24,9 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
 from musicsim.explorer.models.schema import SOUND
-from musicsim.hooks import load_hooks
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
+from musicsim.registry import load_field
 
 # shares of the mean squared distance of the model Sound
 SHAPE_SHARE = 0.35
@@ -144,7 +141,7 @@ CODEWORDS = tuple(name for name, kind in CORE.items() if kind.encoder is Codewor
 def representations() -> Mapping[str, Representation]:
     """Return all representations, keyed by name: first the core's own, then those from extensions."""
     registry = dict(CORE)
-    for added in load_hooks("representations"):
+    for added in load_field("representations"):
         registry |= added
     return registry
 

@@ -1,9 +1,4 @@
-"""The queue of the Listen page: the songs nearest to a seed, then an endless walk.
-
-The hook ``next_songs`` is ``function(walker: Walk, request: PlaylistRequest, random_state: int | None) ->
-list[QueueItem] | None``. It may choose the songs that continue a queue, also that of the player; None leaves the choice
-to the walk. A queue that starts from one song then has no nearest songs, unless they are compared in one factor.
-"""
+"""The queue of the Listen page: the songs nearest to a seed, then an endless walk."""
 
 from __future__ import annotations
 
@@ -24,9 +19,10 @@ from musicsim.explorer.search.query import Example, Query, examples_of
 from musicsim.explorer.search.requested import combine_examples, find_requested
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.words import parse_words
-from musicsim.hooks import load_hooks
+from musicsim.hooks import ChooseNextSongs
 from musicsim.library import Song
 from musicsim.public import is_public
+from musicsim.registry import load_hooks
 
 SURPRISE = float(options_of(PlaylistRequest)["surprise"].default)
 MAX_EXAMPLES = 25
@@ -201,7 +197,7 @@ def continue_queue(walker: Walk, request: PlaylistRequest, random_state: int | N
 
 
 def _ask_hooks(walker: Walk, request: PlaylistRequest, random_state: int | None) -> list[QueueItem] | None:
-    hooks = [] if is_public() else load_hooks("next_songs")
+    hooks = [] if is_public() else load_hooks(ChooseNextSongs)
     return next((items for hook in hooks if (items := hook(walker, request, random_state)) is not None), None)
 
 

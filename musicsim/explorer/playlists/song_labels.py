@@ -2,10 +2,6 @@
 
 Labels do not depend on a similarity model. They are stored once per library, with a digest of the data from which they
 were learned. The next fit loads them if the digest has not changed.
-
-The words of songs come from the hook ``song_words``, a module with two functions. ``read(library, progress)`` updates
-the words from the files. ``table(library)`` returns an object with ``song_ids``, int64 (n,), the list ``vocabulary`` of
-n_words strings, and ``counts``, a sparse array (n, n_words).
 """
 
 import hashlib
@@ -19,10 +15,11 @@ from musicsim import playlist
 from musicsim._arrays import Int64Array
 from musicsim.explorer.models.artifacts import readable_arrays, save_arrays
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hooks import load_hooks
+from musicsim.hooks import SongWords
 from musicsim.library import Library
 from musicsim.places import places_among
 from musicsim.progress import Progress
+from musicsim.registry import load_hooks
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -43,7 +40,7 @@ _MAX_SONGS_WITH_NEIGHBORS = 20_000  # the time grows with the square of the numb
 
 def read_words(library: Library, progress: Progress) -> None:
     """Update the words of songs from their files."""
-    for words in load_hooks("song_words"):
+    for words in load_hooks(SongWords):
         words.read(library, progress)
 
 
@@ -93,7 +90,7 @@ def _words_table(snapshot: Snapshot) -> tuple[list[str], "sparse.csr_array"]:
     n = snapshot.n_indexed
     vocabulary: list[str] = []
     counts = [sparse.csr_array((n, 0))]
-    for words in load_hooks("song_words"):
+    for words in load_hooks(SongWords):
         table = words.table(snapshot.library)
         rows = snapshot.rows_of(table.song_ids)
         known = rows >= 0

@@ -18,11 +18,12 @@ from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames, update_clusters_and_map
 from musicsim.explorer.refresh.stages import count_steps
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
-from musicsim.hooks import load_hooks
+from musicsim.hooks import AfterRefresh
 from musicsim.library import Library
 from musicsim.library.importing import match_waiting
 from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Canceled, Progress, no_progress
+from musicsim.registry import load_hooks
 from musicsim.wording import count
 
 _log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ def refresh(library: Library, *, force: bool = False, progress: Progress = no_pr
     """Update models, vectors, clusters, maps and walks for the current songs of a library.
 
     `force` always refits the built-in models. Returns False if `progress` raised :class:`Canceled`; the model in use
-    then does not change. At the end, the hook ``after_refresh`` is called as ``function(library, progress)``.
+    then does not change.
 
     Raises StoreLockedError if another process is adding to this library; FeatureVersionError if a fit was requested
     and the frames of some songs are not stored.
@@ -64,7 +65,7 @@ def refresh(library: Library, *, force: bool = False, progress: Progress = no_pr
     except Canceled:
         return False
     with suppress(Canceled):  # the library itself is up to date
-        for hook in load_hooks("after_refresh"):
+        for hook in load_hooks(AfterRefresh):
             hook(library, progress)
     return True
 

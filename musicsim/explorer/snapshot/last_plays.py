@@ -1,14 +1,11 @@
-"""Time of each song's last play: in imports, in the app's player, and in programs that extensions connect.
-
-The hook ``last_plays`` is ``function(library: Library) -> tuple[Int64Array, Float64Array]``. It returns song ids and
-times in seconds since 1970, both (n,); a song may occur several times.
-"""
+"""Time of each song's last play: in imports, in the app's player, and in programs that extensions connect."""
 
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.hooks import load_hooks
+from musicsim.hooks import ReadLastPlays
 from musicsim.library import Library
+from musicsim.registry import load_hooks
 
 
 def read_last_plays(library: Library) -> dict[int, float]:
@@ -24,5 +21,5 @@ def read_play_times(library: Library) -> tuple[Int64Array, Float64Array]:
     Takes 16 bytes per play in the app's player, and per song and other source.
     """
     sources = (library.listening.last_listens(), library.player_plays.play_times())
-    ids, times = zip(*sources, *(read(library) for read in load_hooks("last_plays")), strict=True)
+    ids, times = zip(*sources, *(read(library) for read in load_hooks(ReadLastPlays)), strict=True)
     return np.concatenate(ids), np.concatenate(times).astype(np.float64)

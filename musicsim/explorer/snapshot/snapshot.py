@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,13 @@ from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
 from musicsim.explorer.snapshot.neighbors import Neighbors, build_exact_index
-from musicsim.hooks import load_hooks
+from musicsim.hooks import ChooseEngine, SearchEngine
 from musicsim.library import Library, Song
 from musicsim.library.db.columns import SongColumns, SongTable
 from musicsim.library.db.packed_texts import PackedTexts
 from musicsim.library.stores.genres import merge_spellings
 from musicsim.library.stores.models import ModelRecord
+from musicsim.registry import load_hooks
 
 T = TypeVar("T")
 
@@ -40,23 +41,6 @@ class Found:
     artists: list[tuple[str, int]]  # name, number of songs
     albums: list[tuple[str, str, int]]  # name, artist, number of songs
     songs: list[Song]
-
-
-class SearchEngine(Protocol):
-    """An external engine that replaces the local search for neighbors.
-
-    The hook ``search_engine`` is ``function(snapshot: Snapshot, rows: ModelRows) -> SearchEngine | None``. It gets the
-    rows of the active model.
-    """
-
-    @property
-    def trouble(self) -> str | None:
-        """The reason for searching locally instead, in one sentence; None if the engine works."""
-
-    def nearest(
-        self, vector: Float32Array, k: int, allowed: BoolArray | None, condition: All | None
-    ) -> Int64Array | None:
-        """Return rows like :meth:`Snapshot.nearest`; None if they have to be found locally."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +186,7 @@ class Snapshot:
         """The external engine for the active model; None if searches are local."""
         if self.model_rows is None or self.record is None or not self.record.is_active:
             return None
-        engines = (hook(self, self.model_rows) for hook in load_hooks("search_engine"))
+        engines = (hook(self, self.model_rows) for hook in load_hooks(ChooseEngine))
         return next((engine for engine in engines if engine is not None), None)
 
     @property

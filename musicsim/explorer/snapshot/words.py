@@ -4,13 +4,6 @@
 known phrase first. A phrase is looked up in this order: tags and genres, descriptors, years, tempos, keys, artists. Any
 other word can be part of a tag, a folder or a title, contain a typo, or be known to an extension. "Slow" means the
 slowest third of the library's songs, "very slow" the slowest sixth.
-
-The hook ``text_filter`` is ``function(library: Library, word: str) -> tuple[str, Int64Array] | None``. It returns the
-meaning of a word and the ids of the matching songs, or None.
-
-The hook ``text_ranking`` is ``function(library: Library) -> Callable[[str], Int64Array] | None``. It returns None, or a
-function that returns the ids of songs for a text, best match first. Then words that nothing else matches, and all words
-after "sounds like", are a text for this function. The best third of its songs match.
 """
 
 import os
@@ -38,9 +31,10 @@ from musicsim.explorer.requests.query import (
     parse_query,
 )
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hooks import load_hooks
+from musicsim.hooks import FilterByWord, RankByText
 from musicsim.library.stores.genres import genre_key
 from musicsim.public import is_public
+from musicsim.registry import load_hooks
 
 _MAX_TEXT = 1_000
 _MAX_PHRASE = 4  # maximum number of words in a tag or an artist's name
@@ -164,7 +158,7 @@ class _Reader:
         self._tags_by_word = _group_by_word((name for names in self._tags.values() for name in names), str.split)
         self._known = [*{*self._tags, *self._tags_by_word, *_DESCRIPTORS, *_SYNONYMS, *MODES}]
         self.read = lru_cache(maxsize=64)(self._read)
-        rankings = [rank for find in load_hooks("text_ranking") if (rank := find(snapshot.library)) is not None]
+        rankings = [rank for find in load_hooks(RankByText) if (rank := find(snapshot.library)) is not None]
         self.rank: Callable[[str], Int64Array] | None = lru_cache(maxsize=8)(rankings[0]) if rankings else None
 
     def _read(self, text: str) -> Words:
@@ -351,7 +345,7 @@ class _Reader:
         return Part(word, meaning, Filters(**condition), along=(name, -1 if side else 1))
 
     def _ask_extensions(self, word: str) -> Part | None:
-        for find in load_hooks("text_filter"):
+        for find in load_hooks(FilterByWord):
             if (match := find(self._snapshot.library, word)) is not None:
                 return Part(word, match[0], song_ids=match[1])
         return None

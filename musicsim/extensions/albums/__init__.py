@@ -12,5 +12,6 @@ EXTENSION = Extension(
         )
     },
     sections=(Section("library", "page:draw", title="Albums", tab="albums", place=15),),
-    hooks={"http_router": "routes:router", "playlist_edits": "movements:EDITS"},
+    playlist_edits={"Keep movements together": "movements:keep_together"},
+    http_router="routes:router",
 )

@@ -49,7 +49,3 @@ def _describe(titles: Sequence[str], n_added: int) -> str:
     names = [f"“{title}”" for title in titles[:_MAX_NAMED]]
     more = [count(len(titles) - len(names), "more work")] if len(titles) > len(names) else []
     return f"Together now: {', '.join(names + more)}. {count(n_added, 'song')} added."
-
-
-EDITS = {"Keep movements together": keep_together}
-"""Choices in the menu of a playlist."""

@@ -2,4 +2,4 @@
 
 from musicsim.hooks import Extension
 
-EXTENSION = Extension(name="beets", hooks={"import_formats": "reader:FORMATS"})
+EXTENSION = Extension(name="beets", import_formats="reader:FORMATS")

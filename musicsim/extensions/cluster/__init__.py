@@ -10,5 +10,6 @@ EXTENSION = Extension(
         **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:add_cluster_option"),
     },
     sections=(Section("library", "page:draw", title="Cluster", tab="cluster", group="Connections", place=75),),
-    hooks={"pool": "connection:use_cluster", "settings": "address:SETTINGS"},
+    settings="address:SETTINGS",
+    hooks={"pool": "connection:use_cluster"},
 )

@@ -17,5 +17,6 @@ EXTENSION = Extension(
         "daily": Job("watching:make_mixes", "Making today's mixes", unit="mix"),
     },
     sections=(Section("playlist", "page:draw", title="Daily mixes", place=30),),
-    hooks={"http_router": "server:router", "lifespan": "server:keep_watching"},
+    http_router="server:router",
+    hooks={"lifespan": "server:keep_watching"},
 )

@@ -1,8 +1,4 @@
-"""The mixes of a day: stored in the library, made and undone, and written as M3U8 files and to connected servers.
-
-The hook ``playlist_servers`` is ``function(library: Library) -> Mapping[str, PlaylistServer]``, keyed by the names of
-connected servers.
-"""
+"""The mixes of a day: stored in the library, made and undone, and written as M3U8 files and to connected servers."""
 
 import re
 import time
@@ -11,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -21,13 +17,14 @@ from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.daily.options import DailySettings, parse_stored, read_settings
 from musicsim.extensions.daily.plans import MINUTES, Plan, Skipped, plan_mixes
-from musicsim.hooks import load_hooks
+from musicsim.hooks import ListPlaylistServers, PlaylistServer
 from musicsim.library import Library
 from musicsim.library.db.database import change_text
 from musicsim.library.disk.arrays import atomic_path
 from musicsim.library.media.playlist_files import m3u8
 from musicsim.library.stores.playlists import replace_playlists
 from musicsim.progress import Progress, no_progress
+from musicsim.registry import load_hooks
 from musicsim.wording import count, duration
 
 SOURCE = "Daily mixes"
@@ -190,19 +187,9 @@ def _draw(walk: Walk, plan: Plan, used: frozenset[int], seed: int) -> GeneratedP
     return best if best is not None and len(best.songs) > 1 else None
 
 
-class PlaylistServer(Protocol):
-    """A server that stores playlists. Both methods raise MusicsimError if the server refuses or does not answer."""
-
-    def save(self, name: str, song_ids: Sequence[int], comment: str) -> None:
-        """Write a playlist, which replaces the one with this name that this library wrote."""
-
-    def delete(self, name: str) -> None:
-        """Delete a playlist that this library wrote."""
-
-
 def playlist_servers(library: Library) -> dict[str, PlaylistServer]:
     """Return the connected servers, keyed by name."""
-    return {name: server for servers in load_hooks("playlist_servers") for name, server in servers(library).items()}
+    return {name: server for servers in load_hooks(ListPlaylistServers) for name, server in servers(library).items()}
 
 
 def publish(library: Library, mixes: Sequence[Mix], before: Run | None, settings: DailySettings) -> Written:

@@ -20,8 +20,8 @@ EXTENSION = Extension(
         Section("models", "page:draw", title="Your own vectors"),
         Section("models", "page:draw_ear", title="A learned ear"),
     ),
+    representations="representations:REPRESENTATIONS",
     hooks={
-        "representations": "representations:REPRESENTATIONS",
         "audio_networks": "representations:LibraryEars",
         "after_snapshot": "adding:start_ear",
         "text_ranking": "representations:rank_by_text",

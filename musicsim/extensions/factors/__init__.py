@@ -11,5 +11,6 @@ EXTENSION = Extension(
             "Search and playlists",
         )
     },
-    hooks={"http_router": "routes:router", "below_why": "why:describe_factors"},
+    http_router="routes:router",
+    hooks={"below_why": "why:describe_factors"},
 )

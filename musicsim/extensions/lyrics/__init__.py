@@ -5,5 +5,6 @@ from musicsim.hooks import Extension
 EXTENSION = Extension(
     name="lyrics",
     tables="store",
-    hooks={"representations": "encoder:REPRESENTATIONS", "song_words": "reading", "text_filter": "reading:find_songs"},
+    representations="encoder:REPRESENTATIONS",
+    hooks={"song_words": "reading", "text_filter": "reading:find_songs"},
 )

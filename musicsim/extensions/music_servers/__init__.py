@@ -8,9 +8,9 @@ EXTENSION = Extension(
     jobs={"sync": Job("fetch:run", "Syncing a music server")},
     sections=(Section("library", "page:draw", tab="servers", place=70),),
     tables="server_songs",
+    remote_folder="servers",
     hooks={
         "connections": "connections:check",
-        "folder_of_remote_songs": "server_songs:SERVERS_FOLDER",
         "foreign_ids": "foreign_ids:ForeignIds",
         "last_plays": "server_songs:last_plays",
         "playlist_servers": "outlets:playlist_outlets",

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.extensions.music_servers.server_songs import SERVERS_FOLDER
+from musicsim.extensions.music_servers import EXTENSION
 from musicsim.library import Library
 from musicsim.library.disk.arrays import update_private
 
@@ -122,7 +122,7 @@ def check(library: Library) -> None:
 
 def servers_folder(library: Library, server: str) -> Path:
     """Return the virtual folder of a server's songs without local files; this folder does not exist on disk."""
-    return library.folder / SERVERS_FOLDER / server
+    return library.folder / EXTENSION.remote_folder / server
 
 
 def place_of(library: Library, server: str, server_id: str, path: str) -> Path:

@@ -19,7 +19,6 @@ from musicsim.library.db.database import Tables, check_details
 from musicsim.library.db.schema import IN_SMALL_COPY, metadata
 
 MAX_ID_LENGTH = 300  # maximum length of an id; ids from real servers have at most 40 characters
-SERVERS_FOLDER = "servers"
 """Virtual folder in the library for songs without local files; it does not exist on disk."""
 
 _CHOSEN, _REFUSED = "chosen", "refused"

@@ -1,6 +1,6 @@
 """Similar songs, paths and similar artists for players in other programs, with those programs' ids.
 
-If a music server is connected (hook ``foreign_ids``), its ids are used, and songs that it does not have are left out.
+If a music server is connected, its ids are used, and songs that it does not have are left out.
 """
 
 import re
@@ -8,7 +8,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Protocol
 
 from musicsim.errors import NotFoundError
 from musicsim.explorer.playlists.shared_walk import share_walk
@@ -26,8 +25,9 @@ from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.player_engine.access import PlayerRules
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.recent import RECENT
-from musicsim.hooks import load_hooks
+from musicsim.hooks import ForeignIds, KnowForeignIds
 from musicsim.library import Library, Song
+from musicsim.registry import load_hooks
 
 MAX_SONGS = 500  # maximum number of songs per response
 JELLYFIN = "/jellyfin"  # server name for Jellyfin, which is not a connected server
@@ -57,22 +57,6 @@ class ArtistMatch:
     entries: tuple[Match, ...]
 
 
-class ForeignIds(Protocol):
-    """Ids of songs on connected servers. The name of each server must be unique among all extensions."""
-
-    def find_song(self, server_id: str) -> tuple[str, int] | None:
-        """Return the server that an id belongs to, and the matching song in the library."""
-
-    def first_server(self) -> str | None:
-        """Return the first server that has songs."""
-
-    def ids_of(self, song_ids: Iterable[int], server: str) -> dict[int, str]:
-        """Map song ids to the server's ids; return an empty dict if the server belongs to a different extension."""
-
-    def artist(self, item_id: str) -> tuple[str, str] | None:
-        """Return the server that an artist id belongs to, and the artist's name; may raise ServerError."""
-
-
 class Answering:
     """Searches a library for a player, with the active model and the owner's rules.
 
@@ -81,7 +65,7 @@ class Answering:
 
     def __init__(self, library: Library, rules: PlayerRules, player: Hashable = None) -> None:
         self._library, self._rules, self._player = library, rules, player
-        self._foreign: list[ForeignIds] = [make(library) for make in load_hooks("foreign_ids")]
+        self._foreign: list[ForeignIds] = [make(library) for make in load_hooks(KnowForeignIds)]
         self._jellyfin = JellyfinIds(library, rules.jellyfin or "")
         self.snapshot = _snapshot(library, library.revision)
 

@@ -9,5 +9,6 @@ EXTENSION = Extension(
     },
     sections=(Section("playlist", "page:draw", title="Rules", place=10),),
     tables="tables",
-    hooks={"http_router": "routes:router", "songs_named": "finding:songs_named"},
+    http_router="routes:router",
+    hooks={"songs_named": "finding:songs_named"},
 )

@@ -19,7 +19,6 @@ import filelock
 from musicsim import LIBRARY_FILE
 from musicsim.addresses import is_address, strip_user
 from musicsim.errors import LibraryError, StoreLockedError
-from musicsim.hooks import extensions
 from musicsim.library.archive.copies import WALK_SOURCES, CopyWriter, copy_kind, open_copy, write_copy
 from musicsim.library.db import check_database, merge_restored, path_of, renew_tokens
 from musicsim.library.disk.scratch import Scratch, scratch_folder
@@ -27,6 +26,7 @@ from musicsim.library.disk.writer import finish_locked, lock_error, note_doing, 
 from musicsim.library.library import Library
 from musicsim.library.stores.small_copies import BACKUPS_FOLDER
 from musicsim.progress import Progress
+from musicsim.registry import extensions
 from musicsim.storage import storage_error, writing_to
 
 ENDING = ".musicsim-backup"

@@ -15,7 +15,8 @@ from sqlalchemy.types import TypeDecorator
 
 from musicsim.addresses import strip_user
 from musicsim.audio import DESCRIPTORS
-from musicsim.hooks import extensions, load_hooks
+from musicsim.hooks import RenewTokens
+from musicsim.registry import extensions, load_hooks
 
 # Python decodes non-UTF-8 bytes in file names to lone surrogates, which databases cannot store as text. They are stored
 # as characters from a private-use plane, which real names do not use.
@@ -300,6 +301,6 @@ def small_copy_tables() -> tuple[sa.Table, ...]:
 
 
 def renew_tokens(database: sqlite3.Connection) -> None:
-    """Call the hooks ``renew_tokens``: functions that replace access tokens in the caller's transaction."""
-    for renew in load_hooks("renew_tokens"):
+    """Replace the access tokens of extensions, in the caller's transaction."""
+    for renew in load_hooks(RenewTokens):
         renew(database)

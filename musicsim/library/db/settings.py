@@ -1,8 +1,4 @@
-"""Settings of a library: defaults, checks, and the settings that belong to the machine.
-
-The hook ``settings`` adds strings that are empty by default and belong to the machine. It is a dict that maps names
-to functions ``check(text: str) -> str``, which raise ValueError for invalid strings.
-"""
+"""Settings of a library: defaults, checks, and the settings that belong to the machine."""
 
 import json
 import math
@@ -12,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from musicsim._checks import check_choice
-from musicsim.hooks import load_hooks
+from musicsim.registry import load_field
 
 INDEX_KINDS = ("automatic", "partition", "forest", "tree", "codes", "exact")
 """Kinds of neighbor index; ``automatic`` depends on the number of songs and on `index_memory_mb`."""
@@ -36,7 +32,7 @@ _OF_MACHINE = frozenset({"n_workers", "file_memory_mb", "file_seconds", "index_m
 
 @cache
 def _extension_checks() -> dict[str, Callable[[str], str]]:
-    return {name: check for settings in load_hooks("settings") for name, check in settings.items()}
+    return {name: check for settings in load_field("settings") for name, check in settings.items()}
 
 
 def default_settings() -> dict[str, Any]:

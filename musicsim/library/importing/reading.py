@@ -1,4 +1,4 @@
-"""Recognize file formats (the hook ``import_formats`` adds more), and read files into one :class:`Batch`."""
+"""Recognize file formats (extensions add more), and read files into one :class:`Batch`."""
 
 import csv
 import json
@@ -8,7 +8,6 @@ from itertools import takewhile
 from pathlib import Path
 
 from musicsim.errors import LibraryError
-from musicsim.hooks import load_hooks
 from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text
@@ -16,6 +15,7 @@ from musicsim.library.importing.places import names_audio, spell_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind
 from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
+from musicsim.registry import load_field
 
 ME = "me"  # the listener if a file contains one user's data
 
@@ -38,7 +38,7 @@ _FORMATS: dict[str, Format] = {
     "spotify_playlists": Format("Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream),
     "aotm": Format("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
 }
-for _more in load_hooks("import_formats"):
+for _more in load_field("import_formats"):
     _FORMATS |= _more
 # two files from one data set: plays per song id, and the names of these songs
 _TRIPLETS, _NAMES = "triplets", "track names"

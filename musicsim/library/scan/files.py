@@ -17,7 +17,7 @@ from typing import NamedTuple
 from musicsim.addresses import RemotePath, explain_refusal, has_user, is_address
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
-from musicsim.hooks import load_hooks
+from musicsim.registry import extensions
 
 IGNORE_FILE = ".musicsimignore"
 
@@ -60,11 +60,8 @@ def content_hash(source: Path | bytes) -> str:
 
 
 def remote_folders(library_folder: Path) -> list[Path]:
-    """Return the folders of songs on servers, in a library's folder. They have no files on this machine.
-
-    The hook ``folder_of_remote_songs`` is the name of such a folder.
-    """
-    return [library_folder / name for name in load_hooks("folder_of_remote_songs")]
+    """Return the folders of songs on servers, in a library's folder. They have no files on this machine."""
+    return [library_folder / extension.remote_folder for extension in extensions() if extension.remote_folder]
 
 
 def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:

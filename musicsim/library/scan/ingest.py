@@ -15,6 +15,7 @@ from typing import Any
 from musicsim.addresses import resolve_address
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import NoSoundError, StorageError
+from musicsim.hooks import LibraryNetworks
 from musicsim.library.processes.pools import LocalPool, Pool
 from musicsim.library.processes.workers import Limits, WorkerDied
 from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyze, analyze_apart
@@ -22,7 +23,7 @@ from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.failures import failure_reason
 from musicsim.library.scan.files import Found, FoundFile, find_audio, remote_folders
 from musicsim.library.scan.forecast import Forecast
-from musicsim.library.scan.networks import LibraryNetworks, load_networks
+from musicsim.library.scan.networks import load_networks
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
 from musicsim.progress import Canceled, Progress, no_progress
 from musicsim.wording import count

@@ -16,10 +16,11 @@ from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.map_columns import colors_offered
 from musicsim.explorer.snapshot.snapshot import Snapshot, share_snapshot
 from musicsim.explorer.snapshot.words import parse_words
-from musicsim.hooks import load_hooks
+from musicsim.hooks import AfterSnapshot
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
 from musicsim.public import is_public
+from musicsim.registry import load_hooks
 from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state
 from musicsim.ui.base.runtime import is_history_navigation
 
@@ -63,7 +64,7 @@ def _snapshot(library: Library, model_id: str | None) -> Snapshot:
         if current.model_rows is not None:
             current.model_rows.build_index_in_background()
         if not is_public():
-            for hook in load_hooks("after_snapshot"):  # function(snapshot: Snapshot) -> None, which must not block
+            for hook in load_hooks(AfterSnapshot):
                 hook(current)
     return current
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hooks import sections_of
 from musicsim.public import is_allowed, is_public
+from musicsim.registry import sections_of
 from musicsim.ui.base.keys import SECTIONS
 
 

@@ -5,10 +5,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.hooks import load_hooks
+from musicsim.hooks import DrawBelowAnswers
 from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
+from musicsim.registry import load_hooks
 from musicsim.ui.base import openers
 from musicsim.ui.base.text import plain
 from musicsim.ui.base.visitors import VISITOR_NAME, opinions
@@ -51,8 +52,7 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
     else:
         st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
     show_survey(library, answers, listener, on_train)
-    # function(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None, in the fragment of the question
-    for draw_below in load_hooks("below_answers") if listener and not is_public() else []:
+    for draw_below in load_hooks(DrawBelowAnswers) if listener and not is_public() else []:
         draw_below(snapshot, answers, listener)
 
 

@@ -1,11 +1,4 @@
-"""The Playlist page: playlists that follow the songs' common features, with a reason for every step.
-
-The hook ``written_playlists`` is ``function(snapshot) -> None``. It draws the playlists that were written to other
-programs, below the saved playlists.
-
-The hook ``below_playlist`` is ``function(snapshot: Snapshot, songs: Sequence[Song]) -> None``. It draws below the
-playlist, only for the owner.
-"""
+"""The Playlist page: playlists that follow the songs' common features, with a reason for every step."""
 
 import streamlit as st
 
@@ -13,9 +6,10 @@ from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.playlists.walk import Walk
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hooks import load_hooks
+from musicsim.hooks import DrawBelowPlaylist, DrawWritten
 from musicsim.progress import Progress
 from musicsim.public import is_public, visitor_may
+from musicsim.registry import load_hooks
 from musicsim.ui.base import openers
 from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
 from musicsim.ui.base.frame import asset
@@ -63,7 +57,7 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
 
 def _show_lists(snapshot: Snapshot) -> None:
     show_saved(snapshot)
-    for draw_written in load_hooks("written_playlists"):
+    for draw_written in load_hooks(DrawWritten):
         draw_written(snapshot)
 
 
@@ -90,7 +84,7 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
     with rows:
         show_rows(snapshot, walker, draft, drawn)
         if is_owner:
-            for draw_below in load_hooks("below_playlist"):
+            for draw_below in load_hooks(DrawBelowPlaylist):
                 draw_below(snapshot, drawn.songs)
     with beside:
         _show_lists(snapshot)

@@ -1,8 +1,4 @@
-"""The menu that sends a playlist to other programs, with buttons from extensions.
-
-The hook ``playlist_targets`` is ``function(sending: Sending) -> Callable[[], None] | None``. It returns a function that
-draws the buttons for a program, or None if the user has not set up the program.
-"""
+"""The menu that sends a playlist to other programs, with buttons from extensions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +9,9 @@ from musicsim.errors import ServerError
 from musicsim.explorer.playlists.draft import PlaylistDraft
 from musicsim.explorer.playlists.walk import GeneratedPlaylist
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hooks import load_hooks
+from musicsim.hooks import OfferTarget
 from musicsim.library import Library, Song
+from musicsim.registry import load_hooks
 from musicsim.ui.base.text import off_if
 from musicsim.ui.playlist.actions import TROUBLE
 from musicsim.ui.playlist.draft import NAME
@@ -37,7 +34,7 @@ Send = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
 def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
     """Show a menu of the programs that the user has set up; without programs, show nothing."""
     sending = Sending(snapshot, NAME.get().strip(), draft, drawn)
-    targets = [target(sending) for target in load_hooks("playlist_targets")]
+    targets = [target(sending) for target in load_hooks(OfferTarget)]
     if any(targets):
         with st.popover("Send", icon=":material/send:", key="playlist_send"):
             for draw in filter(None, targets):

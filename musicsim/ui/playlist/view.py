@@ -1,11 +1,7 @@
-"""The current playlist: actions, rows, the reason for each step, and the map.
-
-The hook ``playlist_edits`` maps choices in *More*, for the owner, to ``function(snapshot: Snapshot, song_ids:
-Sequence[int]) -> tuple[tuple[int, ...], str]``. The function returns the changed list, and a sentence about it.
-"""
+"""The current playlist: actions, rows, the reason for each step, and the map."""
 
 import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 
@@ -17,9 +13,10 @@ from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import Edge, Effect, GeneratedPlaylist, Walk
 from musicsim.explorer.search.matches import MatchKind, ids_of_match
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.hooks import load_hooks
+from musicsim.hooks import EditPlaylist
 from musicsim.library import Song
 from musicsim.public import is_public
+from musicsim.registry import extensions
 from musicsim.ui.base import openers
 from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
 from musicsim.ui.base.text import off_if, plain
@@ -83,8 +80,9 @@ def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
         choices[f"Generate {count(n_more, 'more song')}"] = partial(actions.extend, snapshot, walker, n_more)
     if n_repeats:
         choices[f"Remove {count(n_repeats, 'repeat')}"] = partial(change, draft.drop_repeats(same))
-    for edits in [] if is_public() else load_hooks("playlist_edits"):
-        choices |= {words: partial(_edit, snapshot, draft, edit) for words, edit in edits.items()}
+    for extension in () if is_public() else extensions():
+        loaders = {words: partial(extension.load, edit) for words, edit in extension.playlist_edits.items()}
+        choices |= {words: partial(_edit, snapshot, draft, load) for words, load in loaders.items()}
 
     def choose() -> None:
         choices[st.session_state["playlist_menu"]]()
@@ -92,10 +90,8 @@ def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     st.menu_button("More", list(choices), key="playlist_menu", on_click=choose)
 
 
-def _edit(
-    snapshot: Snapshot, draft: PlaylistDraft, edit: Callable[[Snapshot, Sequence[int]], tuple[tuple[int, ...], str]]
-) -> None:
-    ids, sentence = edit(snapshot, draft.song_ids)
+def _edit(snapshot: Snapshot, draft: PlaylistDraft, load: Callable[[], EditPlaylist]) -> None:
+    ids, sentence = load()(snapshot, draft.song_ids)
     if ids == draft.song_ids or _change(replace(draft, song_ids=ids, saved_id=None)):
         st.toast(plain(sentence), icon=":material/info:")
 

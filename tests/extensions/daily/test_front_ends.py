@@ -11,6 +11,7 @@ from musicsim.api import filter_routes, routes
 from musicsim.explorer import jobs
 from musicsim.extensions.daily.mixes import SOURCE, make_daily_mixes
 from musicsim.extensions.daily.options import DailySettings, read_settings
+from musicsim.hooks import Lifespan
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.ui.app import app_options
 from tests.command import run
@@ -74,7 +75,7 @@ def test_visitors_have_neither_routes_nor_automatic_work(full, monkeypatch):
         assert entered == []
     monkeypatch.delenv("MUSICSIM_PUBLIC")
     with TestClient(Starlette(lifespan=app_options()["lifespan"])):
-        assert entered == ["lifespan"]
+        assert entered == [Lifespan]
 
 
 @pytest.mark.long
