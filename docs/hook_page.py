@@ -10,6 +10,7 @@ from musicsim import hooks
 
 PAGE = Path(__file__).resolve().parent / "connect" / "hooks.md"
 
+_OF_MUSICSIM = ("package", "origin")  # fields that musicsim sets
 _ROLE = re.compile(r":\w+:`~?([\w.]+)`")
 
 
@@ -40,9 +41,13 @@ def describe_hooks() -> str:
 def _describe_fields(record: ast.ClassDef) -> Iterator[tuple[ast.AnnAssign, str]]:
     """Yield each field of the record with its documentation; a field without any is an error."""
     for field, about in zip(record.body, record.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id != "package":
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and field.target.id not in _OF_MUSICSIM
+        ):
             if not (isinstance(about, ast.Expr) and isinstance(about.value, ast.Constant)):
-                raise ValueError(f"the field {field.target.id} has no documentation.")
+                raise ValueError(f"the field {ast.unparse(field.target)} has no documentation.")
             yield field, _clean(str(about.value.value))
 
 

@@ -19,6 +19,7 @@ from typer.cli import get_docs_for_click
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # the pages list no extensions of this machine
 
 from docs.blocks import fill_blocks  # noqa: E402
 from docs.hook_page import PAGE, describe_hooks  # noqa: E402

@@ -5,6 +5,10 @@ class MusicsimError(Exception):
     """Base class of every error that musicsim raises on purpose."""
 
 
+class ExtensionError(MusicsimError):
+    """An extension that is not part of musicsim cannot be loaded."""
+
+
 class AudioError(MusicsimError):
     """The audio of one file cannot be used."""
 

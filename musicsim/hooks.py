@@ -6,7 +6,7 @@ the extension's package; ``":draw"`` names an object next to the record.
 
 The fields of the record register things, such as commands, jobs and sections. A hook is a function that the core calls
 at one point; each Protocol below describes one hook, and names the modules that call it. The core calls all extensions
-that implement a hook, in the order of their names. Importing this module imports no other module of musicsim.
+that implement a hook, in the order of their names.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from musicsim.errors import ExtensionError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -116,12 +118,31 @@ class Extension:
     """Implementations of hooks, keyed by the hook's name."""
     package: str = ""
     """Package or module of the targets; musicsim sets it."""
+    origin: str = ""
+    """File or distribution of an extension that is not part of musicsim; musicsim sets it."""
 
     def load(self, target: str) -> Any:
-        """Import and return the object that a target names, or the module if the target has no colon."""
+        """Import and return the object that a target names, or the module if the target has no colon.
+
+        Raises ExtensionError if an extension that is not part of musicsim cannot be imported.
+        """
         module, _, name = target.partition(":")
-        loaded = import_module(f"{self.package}.{module}" if module else self.package)
-        return getattr(loaded, name) if name else loaded
+        try:
+            loaded = import_module(f"{self.package}.{module}" if module else self.package)
+            return getattr(loaded, name) if name else loaded
+        except (Exception, SystemExit) as error:  # code of others may raise anything
+            if not self.origin:
+                raise
+            reason = f"{type(error).__name__}: {' '.join(str(error).split()).removesuffix('.')}"
+            raise ExtensionError(f"The target {target!r} of the extension {self.origin} fails: {reason}.") from error
+
+    def targets(self) -> list[str]:
+        """Return all targets in the record."""
+        fields = (self.routes, self.http_router, self.import_formats, self.representations, self.settings, self.tables)
+        records: list[Command | Job | Section] = [*self.commands.values(), *self.jobs.values(), *self.sections]
+        tables = (self.command_options, self.playlist_edits, self.hooks)
+        named = (target for table in tables for target in table.values())
+        return [*filter(None, fields), *(record.target for record in records), *named]
 
 
 class RunJob(Protocol):

@@ -5,6 +5,7 @@ import shutil
 import signal
 import sqlite3
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -40,6 +41,7 @@ hypothesis.settings.load_profile("patient")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MUSICSIM_NICE", "0")
 os.environ.setdefault("MUSICSIM_EAR", "0")  # even if MusiCNN is installed
+os.environ["XDG_CONFIG_HOME"] = str(Path(tempfile.gettempdir()) / "musicsim-tests")  # without extensions
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's background job, whose children would ignore Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -30,7 +30,7 @@ from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES
 from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.library.scan.files import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
-from musicsim.registry import load_field
+from musicsim.registry import load_each
 
 _MAX_OFFSET = 10_000_000
 
@@ -212,7 +212,7 @@ async def _show_error(request: Request, error: Exception) -> JSONResponse:
 def routers() -> list[APIRouter]:
     """Return the routes of the interface, with those of extensions."""
     own = (module.router for module in (queue, find, maps, song_lists, sounds, saving, thumbs, why))
-    return [router, *own, *load_field("http_router")]
+    return [router, *own, *load_each(lambda extension: extension.http_router)]
 
 
 def http_interface() -> FastAPI:

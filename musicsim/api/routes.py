@@ -29,7 +29,7 @@ from musicsim.library.media.covers import Covers
 from musicsim.library.media.playable import PlayableCopies
 from musicsim.library.processes.decoding import Decoding, decoder
 from musicsim.public import is_public, visitor_may
-from musicsim.registry import extensions, load_hooks
+from musicsim.registry import load_each, load_hooks
 
 _log = logging.getLogger(__name__)
 _MAX_COLUMNS = 8
@@ -187,7 +187,7 @@ def path_prefix(base: str) -> str:
 def routes(base: str = "") -> list[BaseRoute]:
     """Return the routes for ``st.App``, below `base`: Streamlit adds ``server.baseUrlPath`` only to its own routes."""
     prefix = path_prefix(base)
-    makers = [extension.load(extension.routes) for extension in extensions() if extension.routes]
+    makers = load_each(lambda extension: extension.routes)
     return [
         *(route for make_routes in makers for route in make_routes(prefix)),
         Route(prefix + "/songs/{song_id:song_id}/audio", _audio),

@@ -20,9 +20,11 @@ from musicsim.commit import commit
 from musicsim.errors import MusicsimError, StorageError
 from musicsim.hooks import Command
 from musicsim.progress import Canceled
+from musicsim.registry import find_outside
 
 __all__ = ["COMMANDS", "main", "program"]
 
+_log = logging.getLogger(__name__)
 _STORAGE_FAILED = 4
 # Headings in `musicsim --help`, in this order; only extensions have commands below the two that are not constants.
 _START, _SEARCH, _LEARN, _LIBRARY = "Start", "Search and playlists", "Learn", "Library"
@@ -101,7 +103,8 @@ class _Group(TyperGroup):
         super().__init__(**options)
         commands = lazy_commands(COMMANDS).items()
         panels = {name: getattr(command, "rich_help_panel", None) or "" for name, command in commands}
-        self.commands.update(sorted(commands, key=lambda item: _PANELS.index(panels[item[0]])))
+        place = {panel: place for place, panel in enumerate(_PANELS)}
+        self.commands.update(sorted(commands, key=lambda item: place.get(panels[item[0]], len(place))))
         self.commands["run-job"].hidden = True
 
 
@@ -137,6 +140,9 @@ def _top(
         raise typer.BadParameter("use --verbose or --quiet, not both.")
     logs.set_level(logging.DEBUG if verbose else logging.ERROR if quiet else logging.WARNING)
     errors.quiet = quiet
+    for outside in find_outside():
+        if outside.record is None:
+            _log.warning("%s", outside.fault)
 
 
 def main() -> None:

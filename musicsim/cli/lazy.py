@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from musicsim.cli.metavars import name_values
 from musicsim.hooks import Command, Extension
-from musicsim.registry import extensions
+from musicsim.registry import extensions, load_each
 
 
 class LazyCommand(TyperCommand):
@@ -30,9 +30,8 @@ def _build(target: Any, name: str, record: Command) -> Any:
     The help text is `record.help`, followed by the function's docstring or the Typer app's help text.
     """
     if not isinstance(target, typer.Typer):
-        for extension in extensions():
-            if name in extension.command_options:
-                target = extension.load(extension.command_options[name])(target)
+        for add_options in load_each(lambda extension: extension.command_options.get(name, "")):
+            target = add_options(target)
         function, target = target, typer.Typer()
         target.command(name)(function)
     target._add_completion = False  # only the program itself has the options that install completion
@@ -47,7 +46,8 @@ def _core_command(name: str, record: Command, subcommands: Mapping[str, LazyComm
         module, _, attribute = record.target.partition(":")
         command = _build(getattr(import_module(f"musicsim.cli.{module}"), attribute), name, record)
         for short_name, subcommand in subcommands.items():
-            command.add_command(subcommand, short_name)
+            if short_name not in command.commands:
+                command.add_command(subcommand, short_name)
         return command
 
     return LazyCommand(name, record, load)
@@ -60,7 +60,8 @@ def _extension_command(extension: Extension, name: str, record: Command) -> Lazy
 def lazy_commands(core: Mapping[str, Command]) -> dict[str, LazyCommand]:
     """Return all commands, keyed by name: core commands in the given order, then commands of extensions.
 
-    An extension's command with a two-word name belongs to the core group named by the first word.
+    An extension's command with a two-word name belongs to the core group named by the first word. It cannot replace a
+    command of the core.
     """
     groups: dict[str, dict[str, LazyCommand]] = {}
     for extension in extensions():
@@ -68,4 +69,4 @@ def lazy_commands(core: Mapping[str, Command]) -> dict[str, LazyCommand]:
             group, _, name = full_name.rpartition(" ")
             groups.setdefault(group, {})[name] = _extension_command(extension, name, record)
     commands = {name: _core_command(name, record, groups.get(name, {})) for name, record in core.items()}
-    return commands | groups.get("", {})
+    return commands | {name: command for name, command in groups.get("", {}).items() if name not in core}

@@ -81,10 +81,11 @@ def _call(library: Library, job: Job, progress: JobProgress) -> bool | None:
 
 def load_target(kind: str) -> Callable[..., bool | None]:
     """Return the function that runs jobs of this kind."""
+    job = job_kinds()[kind]
     for extension in extensions():
-        if kind in extension.jobs:
-            return cast(Callable[..., bool | None], extension.load(extension.jobs[kind].target))
-    module, _, name = job_kinds()[kind].target.partition(":")
+        if extension.jobs.get(kind) is job:
+            return cast(Callable[..., bool | None], extension.load(job.target))
+    module, _, name = job.target.partition(":")
     return cast(Callable[..., bool | None], getattr(import_module(f"musicsim.explorer.{module}"), name))
 
 

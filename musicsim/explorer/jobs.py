@@ -45,7 +45,8 @@ _CORE_KINDS = {
 
 def job_kinds() -> dict[str, Job]:
     """Return all kinds of jobs, keyed by name, including those of extensions."""
-    return _CORE_KINDS | {kind: job for extension in extensions() for kind, job in extension.jobs.items()}
+    added = {kind: job for extension in extensions() for kind, job in extension.jobs.items()}
+    return _CORE_KINDS | {kind: job for kind, job in added.items() if kind not in _CORE_KINDS}
 
 
 def start(library: Library, kind: str, arguments: Mapping[str, Any] | None = None) -> int:

@@ -17,8 +17,11 @@ from musicsim.audio import list_undecodable_extensions, mfcc
 from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
 from musicsim.audio.formats import DECODERS, NOTES_EXTENSIONS
 from musicsim.audio.rendering import Lack, find_lack
+from musicsim.errors import ExtensionError
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
+from musicsim.hooks import Extension
 from musicsim.library.db.schema_version import SCHEMA_VERSION
+from musicsim.registry import find_outside
 
 _COMPILED = (
     "av", "numba", "pandas", "PIL.Image", "piqp", "pyarrow", "rapidfuzz.process", "scipy.linalg", "sklearn.cluster",
@@ -43,6 +46,7 @@ def check_machine(folder: Path) -> Iterator[Finding]:
     yield from _check_memory()
     yield from _check_open_files()
     yield from _check_versions()
+    yield from _check_extensions()
 
 
 def versions() -> dict[str, str]:
@@ -96,6 +100,25 @@ def _check_libraries() -> Iterator[Finding]:
             package = name.partition(".")[0]
             words = f"the package {package} cannot be loaded: {error}"
             yield Finding("libraries", PROBLEM, words, "Install the missing library with your system's packages.")
+
+
+def _check_extensions() -> Iterator[Finding]:
+    """List the extensions that are not part of musicsim, and load everything that they register."""
+    for outside in find_outside():
+        faults = [outside.fault] if outside.record is None else list(_find_faults(outside.record))
+        names = tuple(faults) or (outside.origin,)
+        if faults:
+            yield Finding("extensions", PROBLEM, "an extension cannot be loaded", "Correct or remove it.", names)
+        else:
+            yield Finding("extensions", OK, "an extension that is not part of musicsim", names=names)
+
+
+def _find_faults(extension: Extension) -> Iterator[str]:
+    for target in extension.targets():
+        try:
+            extension.load(target)
+        except ExtensionError as error:
+            yield str(error)
 
 
 def _check_decoders() -> Iterator[Finding]:

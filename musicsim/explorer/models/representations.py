@@ -26,7 +26,7 @@ from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
 from musicsim.explorer.models.schema import SOUND
 from musicsim.library import Library
 from musicsim.library.stores.models import ModelRecord
-from musicsim.registry import load_field
+from musicsim.registry import load_each
 
 # shares of the mean squared distance of the model Sound
 SHAPE_SHARE = 0.35
@@ -141,7 +141,7 @@ CODEWORDS = tuple(name for name, kind in CORE.items() if kind.encoder is Codewor
 def representations() -> Mapping[str, Representation]:
     """Return all representations, keyed by name: first the core's own, then those from extensions."""
     registry = dict(CORE)
-    for added in load_field("representations"):
+    for added in load_each(lambda extension: extension.representations):
         registry |= added
     return registry
 

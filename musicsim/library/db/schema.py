@@ -16,7 +16,7 @@ from sqlalchemy.types import TypeDecorator
 from musicsim.addresses import strip_user
 from musicsim.audio import DESCRIPTORS
 from musicsim.hooks import RenewTokens
-from musicsim.registry import extensions, load_hooks
+from musicsim.registry import load_each, load_hooks
 
 # Python decodes non-UTF-8 bytes in file names to lone surrogates, which databases cannot store as text. They are stored
 # as characters from a private-use plane, which real names do not use.
@@ -289,9 +289,7 @@ def ids_with_file() -> sa.Select[tuple[int]]:
 @cache
 def all_tables() -> tuple[sa.Table, ...]:
     """Import the extensions' tables, and return all tables, each after the tables that it references."""
-    for extension in extensions():
-        if extension.tables:
-            extension.load(extension.tables)
+    load_each(lambda extension: extension.tables)
     return tuple(metadata.sorted_tables)
 
 

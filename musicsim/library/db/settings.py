@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from musicsim._checks import check_choice
-from musicsim.registry import load_field
+from musicsim.registry import load_each
 
 INDEX_KINDS = ("automatic", "partition", "forest", "tree", "codes", "exact")
 """Kinds of neighbor index; ``automatic`` depends on the number of songs and on `index_memory_mb`."""
@@ -32,7 +32,9 @@ _OF_MACHINE = frozenset({"n_workers", "file_memory_mb", "file_seconds", "index_m
 
 @cache
 def _extension_checks() -> dict[str, Callable[[str], str]]:
-    return {name: check for settings in load_field("settings") for name, check in settings.items()}
+    return {
+        name: check for settings in load_each(lambda extension: extension.settings) for name, check in settings.items()
+    }
 
 
 def default_settings() -> dict[str, Any]:

@@ -15,7 +15,7 @@ from musicsim.library.importing.places import names_audio, spell_out
 from musicsim.library.importing.records import Batch, Gatherer, Kind
 from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
-from musicsim.registry import load_field
+from musicsim.registry import load_each
 
 ME = "me"  # the listener if a file contains one user's data
 
@@ -38,7 +38,7 @@ _FORMATS: dict[str, Format] = {
     "spotify_playlists": Format("Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream),
     "aotm": Format("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
 }
-for _more in load_field("import_formats"):
+for _more in load_each(lambda extension: extension.import_formats):
     _FORMATS |= _more
 # two files from one data set: plays per song id, and the names of these songs
 _TRIPLETS, _NAMES = "triplets", "track names"

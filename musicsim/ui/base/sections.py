@@ -1,16 +1,19 @@
 """The tabs on pages, with the sections that extensions add."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 
+from musicsim.errors import ExtensionError
 from musicsim.explorer import jobs
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import is_allowed, is_public
 from musicsim.registry import sections_of
 from musicsim.ui.base.keys import SECTIONS
+from musicsim.ui.base.text import plain
 
 
 @dataclass(slots=True)
@@ -33,7 +36,9 @@ class Tab:
 
 def is_offered(load: Callable[[], object]) -> bool:
     """Return True if the current user may see a page or section; `load` is called only for visitors."""
-    return not is_public() or is_allowed(load())
+    with suppress(ExtensionError):
+        return not is_public() or is_allowed(load())
+    return False
 
 
 def tabs_of(page: str, core: dict[str, Tab]) -> dict[str, Tab]:
@@ -47,7 +52,12 @@ def tabs_of(page: str, core: dict[str, Tab]) -> dict[str, Tab]:
 
 
 def _load_and_draw(load: Callable[[], Callable[..., None]], snapshot: Snapshot, *, busy: bool) -> None:
-    load()(snapshot, busy=busy)
+    try:
+        draw = load()
+    except ExtensionError as error:
+        st.error(plain(error), icon=":material/error:")
+    else:
+        draw(snapshot, busy=busy)
 
 
 def choose_tab(page: str, tabs: Mapping[str, Tab]) -> Tab:
