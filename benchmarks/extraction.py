@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.support.columns import NUMBER_0, KeptRows, Lines, Table, format_share, list_values
 from benchmarks.support.encoding import ENDINGS, encode
 from benchmarks.support.report import (
     Claim,
@@ -241,6 +242,24 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     settings.facts["bliss failed on"] = sum("bliss_says" in r for r in rows)
     settings.facts["share of time spent decoding"] = float(np.mean([r["decoding_share"] for r in rows]))
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_formats(rows: KeptRows) -> Lines:
+    yield "CPU time in ms per minute of audio", "musicsim", "librosa", "bliss-audio", "share of decoding in musicsim"
+    for name in list_values(rows, "format"):
+        of = [row for row in rows if row["format"] == name]
+        minutes = sum(row["minutes"] for row in of)
+        line = []
+        for column in ("ours_s", "librosa_s", "bliss_s"):
+            seconds = [row[column] for row in of]
+            line.append(NUMBER_0(None if None in seconds else 1e3 * sum(seconds) / minutes))
+        yield name, *line, format_share(sum(row["decoding_share"] for row in of) / len(of))
+
+
+TABLES: dict[str, Table] = {"extraction: formats": _tabulate_formats}
 
 
 if __name__ == "__main__":

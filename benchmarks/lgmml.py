@@ -31,6 +31,7 @@ from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from benchmarks.support.columns import SHARE_3, SIGNIFICANT_2, Column, KeptRow, Table, drop_zeros, list_columns
 from benchmarks.support.metric_learn_process import MetricLearn
 from benchmarks.support.ranking_tasks import ClassTask, nearly_separable
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, race
@@ -236,6 +237,26 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         rivals, of_rivals = rival_rows(settings, progress)
     settings.facts.update(epochs=_EPOCHS, documents_a_query=_DOCUMENTS_A_QUERY)
     return [*rows, *rivals, *growth], [*claims, *of_rivals, *of_growth]
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _describe_fit(row: KeptRow) -> str:
+    if "chosen" not in row:
+        return str(row["method"])
+    return f"{row['method']}, {row['chosen']} (at t = 1/2, the AUC is {SHARE_3(row['AUC at t = 1/2'])})"
+
+
+TABLES: dict[str, Table] = {
+    "lgmml: fits": list_columns(
+        Column("", _describe_fit, drop_zeros),
+        Column("seconds per fit", lambda row: row.get("ours_s", row.get("rival_s")), SIGNIFICANT_2),
+        Column("AUC", "AUC", SHARE_3),
+        Column("MAP", "MAP", SHARE_3),
+        where=lambda row: row["part"] == "rivals",
+    )
+}
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.ingest import command, tiny_songs
+from benchmarks.support.columns import SIGNIFICANT_2, Column, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from musicsim import LIBRARY_FILE
 from musicsim.extras import install_command
@@ -88,6 +89,23 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         at_most("memory of adding, kB a file", kb, 3.0),
     ]
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "many_files": list_columns(
+        *(
+            Column(heading, column, SIGNIFICANT_2)
+            for heading, column in {
+                "files": "files", "adding, s": "add_s", "files per s": "files_per_s",
+                "memory of adding, MB": "add_peak_mb", "scanning again, s": "scan_s",
+                "memory of scanning, MB": "scan_peak_mb",
+            }.items()
+        )
+    ),
+}  # fmt: skip
 
 
 if __name__ == "__main__":

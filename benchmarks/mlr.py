@@ -36,6 +36,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 from threadpoolctl import threadpool_limits
 
+from benchmarks.support.columns import NUMBER_0, NUMBER_1, SHARE_3, Column, KeptRow, Table, list_columns
 from benchmarks.support.memory import peak_bytes
 from benchmarks.support.metric_learn_process import MetricLearn
 from benchmarks.support.ranking_tasks import ClassTask, Task, cal10k_like, nearly_separable
@@ -283,6 +284,27 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     claims += held
     large, held = large_rows(settings, progress) if settings.full else ([], [])
     return [*rows, *of_b, *rivals, *growth, *large], [*claims, *held]
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _describe_size(row: KeptRow) -> str:
+    size = row["task"].removeprefix("large, ").replace(" x ", " × ")
+    return f"{size}, samples of queries" if row["method"].endswith("sampled") else size
+
+
+TABLES: dict[str, Table] = {
+    "mlr: sizes": list_columns(
+        Column("songs × dimensions", _describe_size),
+        Column("s", "wall_s", NUMBER_1),
+        Column("CPU s", "cpu_s", NUMBER_1),
+        Column("cuts", "cuts"),
+        Column("proven gap", "gap", SHARE_3, absent="–"),
+        Column("memory, MB", "mb", NUMBER_0, absent="–"),
+        where=lambda row: " x " in row["task"],
+    )
+}
 
 
 if __name__ == "__main__":

@@ -31,6 +31,16 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from benchmarks.mlr import peak_bytes
+from benchmarks.support.columns import (
+    SIGNIFICANT_2,
+    KeptRow,
+    KeptRows,
+    Lines,
+    Table,
+    find_row,
+    format_share,
+    group_rows,
+)
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from benchmarks.support.triplets import dense_subgradient, embed, student_t
 from musicsim._arrays import Float64Array, Int64Array
@@ -317,6 +327,39 @@ def run(settings: Settings, progress: Progress) -> tuple[Sequence[Row], Sequence
 def _fits(pool: ProcessPoolExecutor, settings: Settings, progress: Progress) -> Iterator[tuple[list[Row], list[Claim]]]:
     for n_songs, structure in _sizes():
         yield fit_rows(pool, n_songs, structure, settings, progress)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _seconds_to_near(row: KeptRow) -> str:
+    reached, certified = row["cpu_s to 1e-2"], row["certified"]
+    if reached is None:
+        return f"not reached after {SIGNIFICANT_2(row['cpu_s in all'])} ({row['above the best']:.0%} above)"
+    text = SIGNIFICANT_2(reached)
+    return text if certified is None else f"{text} ({SIGNIFICANT_2(certified)})"
+
+
+def _tabulate_sizes(rows: KeptRows) -> Lines:
+    methods = {
+        "accelerated": "accelerated, to 1e-2 (certified)", "sub-gradient": "sub-gradient, to 1e-2 (certified)",
+        "one by one": "one outer product per comparison", "t-STE": "t-STE, to its own 1e-2",
+    }  # fmt: skip
+    yield "songs, comparisons, structure", *methods.values(), "in order: accelerated, t-STE", "peak memory"
+    fits = [row for row in rows if row.get("embedding")]
+    for (songs, structure), own in group_rows(fits, "songs", "structure"):
+        of = {name: find_row(own, embedding=name) for name in methods}
+        ours = of["accelerated"]
+        in_order = (format_share(row["in order"]) for row in (ours, of["t-STE"]) if row)
+        yield (
+            f"{songs:,}, {ours['comparisons']:,}, {structure}",
+            *(_seconds_to_near(row) if row else "" for row in of.values()),
+            ", ".join(in_order),
+            f"{format_share(ours['mb'] / 1000, 1)} GB",
+        )
+
+
+TABLES: dict[str, Table] = {"order: sizes": _tabulate_sizes}
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.large_library import write_library
 from benchmarks.libraries import read_only
+from benchmarks.support.columns import SIGNIFICANT_2, Column, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim.audio import DESCRIPTORS, KEYS, MODES
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
@@ -133,6 +134,19 @@ def _draw(folder: Path, settings: Settings, progress: Progress) -> Path:
 
 def _worst(rows: list[dict[str, float | str]], column: str) -> float:
     return max(float(row[column]) for row in rows)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "rules": list_columns(
+        Column("conditions", "what", "`{}`"),
+        Column("songs", "songs", SIGNIFICANT_2),
+        Column("first evaluation, CPU s", "first CPU s", SIGNIFICANT_2),
+        Column("while a value is typed, CPU s", "typed CPU s", SIGNIFICANT_2),
+    )
+}
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ from sklearn.neighbors import KDTree
 from threadpoolctl import threadpool_limits
 
 from benchmarks.large_library import VECTOR_DIMENSIONS, drawn_vectors
+from benchmarks.support.columns import SIGNIFICANT_2, KeptRows, Lines, Table, format_significant, list_values
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data, version
 from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from benchmarks.support.search_data import REAL_SETS, hard, hold_out, separated
@@ -518,6 +519,47 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             made += leads(str(case), measured)
     settings.facts["CPU seconds"] = round(time.process_time())
     return rows, made
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+_SEARCH = {
+    "`PartitionIndex`": "musicsim PartitionIndex", "`SpillForest`": "musicsim SpillForest", "annoy": "annoy",
+    "faiss IVF": "faiss IVF", "faiss HNSW": "faiss HNSW", "voyager (HNSW)": "voyager",
+}  # fmt: skip
+
+
+def _of_search(rows: KeptRows) -> Iterator[tuple[str, list[KeptRows]]]:
+    """Yield, for each data set, its name and the rows of each kind of index."""
+    for data in list_values(rows, "data"):
+        of = [row for row in rows if row["data"] == data]
+        yield (
+            f"{data}; {of[0]['rows']:,}",
+            [[row for row in of if row["index"] == index] for index in _SEARCH.values()],
+        )
+
+
+def _tabulate_queries(rows: KeptRows) -> Lines:
+    yield "ms per query at a recall of .90, .95, .98", *_SEARCH
+    for data, kinds in _of_search(rows):
+        cells = []
+        for kind in kinds:
+            times = ([row[column] for row in kind if row[column]] for column in ("ms_90", "ms_95", "ms_98"))
+            cells.append(", ".join(format_significant(min(some), 3) if some else "–" for some in times))
+        yield data, *cells
+
+
+def _tabulate_building(rows: KeptRows) -> Lines:
+    yield "s to build, MB in addition to the rows", *_SEARCH
+    for data, kinds in _of_search(rows):
+        there = ([row for row in kind if row["ms_95"]] for kind in kinds)
+        best = [min(kind, key=itemgetter("ms_95")) if kind else {} for kind in there]
+        cells = (f"{SIGNIFICANT_2(row['build_s'])}, {SIGNIFICANT_2(row['mb'])}" if row else "–" for row in best)
+        yield data, *cells
+
+
+TABLES: dict[str, Table] = {"search:queries": _tabulate_queries, "search:building": _tabulate_building}
 
 
 if __name__ == "__main__":

@@ -33,6 +33,17 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.large_library import VECTOR_DIMENSIONS, drawn_vectors
 from benchmarks.search import geometric, n_lists, recall
+from benchmarks.support.columns import (
+    NUMBER_0,
+    SHARE_3,
+    SIGNIFICANT_2,
+    KeptRow,
+    KeptRows,
+    Lines,
+    Table,
+    group_rows,
+    list_values,
+)
 from benchmarks.support.memory import MostHeld, alone
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, version
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
@@ -425,6 +436,41 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             found = measure(Path(folder), n, settings.seed, progress, rivals=of_size)
         rows, claims = [*rows, *found], [*claims, *_claims(found, n)]
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_indexes(rows: KeptRows) -> Lines:
+    yield (
+        "vectors, index", "build: s, CPU s", "a query at a recall of .95, ms", "at a recall of .99, ms",
+        "memory while searching, MB",
+    )  # fmt: skip
+    for (n, index), of_index in group_rows(rows, "rows", "index"):
+        own = {row["what"]: row for row in of_index}
+        build, queries = own["build"], [own.get(f"query at recall 0.{level}") for level in (95, 99)]
+        yield (
+            f"{n:,}, {index}",
+            f"{NUMBER_0(build['s'])}, {NUMBER_0(build['cpu_s'])}",
+            *(f"{SIGNIFICANT_2(row['ms'])} ({SHARE_3(row['recall'])})" if row else "–" for row in queries),
+            NUMBER_0(own["open"]["mb"]),
+        )
+
+
+def _step(row: KeptRow) -> str:
+    if row.get("ms") is None:
+        return f"{SIGNIFICANT_2(row['s'])} s"
+    recall = "" if row.get("recall") is None else f"; recall {SHARE_3(row['recall'])}"
+    return f"{SIGNIFICANT_2(row['ms'])} ms; 95% take less than {SIGNIFICANT_2(row['ms_p95'])} ms{recall}"
+
+
+def _tabulate_steps(rows: KeptRows) -> Lines:
+    yield "PartitionIndex", *(f"{n:,} vectors" for n in list_values(rows, "rows"))
+    for (what,), of_sizes in group_rows([row for row in rows if row["index"] == "PartitionIndex"], "what"):
+        yield what, *map(_step, of_sizes)
+
+
+TABLES: dict[str, Table] = {"ten_million: indexes": _tabulate_indexes, "ten_million: steps": _tabulate_steps}
 
 
 if __name__ == "__main__":

@@ -23,6 +23,17 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import (
+    NUMBER_0,
+    SHARE_3,
+    KeptRows,
+    Lines,
+    Table,
+    find_row,
+    format_number,
+    list_values,
+    with_paper,
+)
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from experiments.audio import chosen_songs, splits_of
@@ -255,6 +266,38 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 row["thesis error, %"], row["thesis CPU s"] = GRAZ.get(row["table 4.1"], (None, None))
             progress("kernels")
     return [*by_song, *by_kernel], list(_claims(by_song, by_kernel))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    yield (
+        "", "test AUC (sd)", "projections (thesis)", "cuts", "splits that converged", "GTZAN: error, % ± sd (Graz-02)",
+        "CPU s (Graz-02)", "splits that converged",
+    )  # fmt: skip
+    for method in list_values(rows, "figure 4.4"):
+        song, kernels = find_row(rows, figure_4_4=method), find_row(rows, table_4_1=method)
+        line = [
+            f"{SHARE_3(song['AUC'])} ({SHARE_3(song['AUC sd'])})",
+            with_paper(
+                NUMBER_0(song["projections"]), song["thesis projections"] and NUMBER_0(song["thesis projections"])
+            ),
+            NUMBER_0(song["cuts"]),
+            f"{song['arrived']} of {song['splits']}",
+        ]
+        if kernels:
+            error, seconds, sd = (kernels[name] for name in ("thesis error, %", "thesis CPU s", "error, % sd"))
+            ours = format_number(kernels["error, %"]) + ("" if sd is None else f" ± {format_number(sd)}")
+            line += [
+                with_paper(ours, error and format_number(error)),
+                with_paper(format_number(kernels["CPU s"]), seconds and NUMBER_0(seconds)),
+                f"{kernels['arrived']} of {kernels['splits']}",
+            ]
+        yield method, *(line + [""] * 3)[:7]
+
+
+TABLES: dict[str, Table] = {"admm": _tabulate}
 
 
 if __name__ == "__main__":

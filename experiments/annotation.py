@@ -21,6 +21,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import KeptRows, Lines, Table, find_row, format_share
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
 from experiments.audio import chosen_songs, splits_of
@@ -220,6 +221,28 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             rows += _rows(name, [task.result() for task in of_splits])
             progress(name)
     return rows, list(_claims(rows))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    songs = {
+        "demo": "demo: codewords (PPK), split by artist, synthetic tags",
+        "cal500": "CAL500: 68 descriptors, 174 tags except negated ones",
+        "gtzan": "GTZAN: 57 descriptors, ten genres",
+    }
+    yield "k = 1, 10, 30", "not learned", "learned", "Gaussians", "overall tag frequency"
+    for name, said in songs.items():
+        plain = "PPK" if name == "demo" else "descriptors"
+        line = []
+        for kind in (plain, f"{plain}, learned", "Gaussians, KL"):
+            of = [find_row(rows, songs=name, representation=kind, k=k).get("best F") for k in (1, 10, 30)]
+            line.append("" if None in of else ", ".join(map(format_share, of)))
+        yield said, *line, format_share(find_row(rows, songs=name, representation="frequency of tags")["best F"])
+
+
+TABLES: dict[str, Table] = {"annotation": _tabulate}
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import SHARE_2, Column, KeptRow, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main, shared_data
 from experiments.support.tempo_key_labels import read_labels
 from musicsim._arrays import Float64Array
@@ -278,6 +279,30 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             rows.append(row)
             progress(f"{row['material']}, {row['what']}")
     return rows, list(_claims(rows))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _describe_offset(row: KeptRow) -> str:
+    away = row.get("offset"), row.get("spread")
+    return "" if None in away else ", ".join(map(SHARE_2, away))
+
+
+TABLES: dict[str, Table] = {
+    "audible": list_columns(
+        Column("", "what"),
+        Column("data", "material"),
+        Column("songs", "songs"),
+        Column("share with a value", "said", SHARE_2),
+        Column("share of these that are right", "right", SHARE_2),
+        Column(
+            "also counting half or double tempo; MIREX score",
+            lambda row: row.get("right or octave", row.get("MIREX")), SHARE_2,
+        ),
+        Column("offset, standard deviation", _describe_offset),
+    ),
+}  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, find_row
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main
 from experiments.support.audio import (
@@ -305,6 +306,33 @@ def _table(
         rows += [_row(by, key, native, artists, seed) for key in keys]
         claims += list(_claims(by, k, base, artists, seed))
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+_MUSIC = {
+    ("PPK", 3): "PPK",
+    ("VQ histograms", 3): "VQ histograms",
+    ("GMM space", 3): "mixtures as vectors",
+    ("human tags", 3): "tags by listeners",
+    ("PPK", 10): "PPK, ten similar artists",
+}
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    kinds = {"native": "native", "MLR": "MLR", "MLR, L2,1": "R-MLR", "GMML": "GMML", "L-GMML": "L-GMML by example"}
+    yield "AUC / MAP", *kinds.values()
+    for (name, k), said in _MUSIC.items():
+        line = []
+        for kind in kinds:
+            row = find_row(rows, k=k, representation=name, learning=kind, mutual_proximity=False)
+            seconds = f" ({row['seconds']:.2g} s)" if row.get("seconds") else ""
+            line.append(f"{SHARE_3(row['AUC'])} / {SHARE_3(row['MAP'])}{seconds}")
+        yield said, *line
+
+
+TABLES: dict[str, Table] = {"audio": _tabulate}
 
 
 if __name__ == "__main__":

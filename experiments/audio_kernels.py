@@ -30,6 +30,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import Column, KeptRow, Table, list_columns
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main
 from experiments.support.audio import VQ, Songs, Split, adjusted, codeword_vectors
@@ -361,6 +362,24 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         splits_by="artist, 40 : 30 : 30; nobody in two parts",
     )
     return table(results, artists, settings.seed)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _describe_weights(row: KeptRow) -> str:
+    chosen = row["chosen most often"]
+    return f"{row['combination']} ({chosen})" if ":" in chosen else str(row["combination"])
+
+
+TABLES: dict[str, Table] = {
+    "audio_kernels": list_columns(
+        Column("combination", _describe_weights),
+        Column("kernels", lambda row: row["kernels"].replace(", ".join(SOUND), "sound")),
+        *(Column(measure, measure, "{:.2f}") for measure in MEASURES),
+        Column("MAP minus that of timbre (95% interval)", "lead MAP over timbre"),
+    )
+}
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import Column, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, at_most, main
 from musicsim._arrays import Float64Array
 from musicsim.explorer.trials.sequence import estimate_differences, find_verdict, log_wealth
@@ -88,6 +89,27 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         progress(listener)
     settings.facts.update(songs=N_SONGS, base=BASE, runs=N_RUNS)
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+_DIFFERENCES = {
+    "equal": "none", "varying": "none, varying", "alternating": "none on average, alternating",
+}  # fmt: skip
+
+
+TABLES: dict[str, Table] = {
+    "blind_radio": list_columns(
+        Column("difference in skips", lambda row: _DIFFERENCES.get(row["listener"], row["listener"])),
+        Column("songs to a verdict, median", "songs, median", "{:,}"),
+        Column("80% of listeners", "songs, 80%", "{:,}"),
+        Column("any verdict", "verdicts", "{:.1%}"),
+        Column("false verdict", "false", "{:.1%}"),
+        Column("interval ever misses", "interval misses", "{:.1%}"),
+        Column("usual 95% interval ever excludes 0", "usual interval", "{:.1%}"),
+    )
+}
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import NUMBER_0, SHARE_3, KeptRows, Lines, Table, find_row, list_values
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main
 from experiments.audio import chosen_songs, splits_of
@@ -145,6 +146,24 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             {"tags": name, "AUC": mean, "AUC sd": sd, "thesis AUC": TAGS_IN_THESIS[name], "splits": len(splits)}
         )
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    columns = {
+        "VQ histograms": "native", "TF-IDF": "TF-IDF", "PPK": "PPK", "VQ histograms, MLR": "native, MLR",
+        "PPK, MLR": "PPK, MLR",
+    }  # fmt: skip
+    yield "codewords, tau", *columns.values(), "components"
+    for size in list_values(rows, "codewords"):
+        of = [find_row(rows, codewords=size, tau=tau) for tau in (1, 8)]
+        figures = (", ".join(SHARE_3(row[column]) for row in of) for column in columns)
+        yield f"{size:,.0f}, 1 and 8", *figures, ", ".join(NUMBER_0(row["dimensions"]) for row in of)
+
+
+TABLES: dict[str, Table] = {"codewords": _tabulate}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import Column, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Row, Settings, format_lead, main, shared_data
 from experiments.reasons import fit_walk
 from experiments.support.playlist_models import demo_graph
@@ -176,6 +177,23 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         add(collection, demo_features(library), model, test)
     settings.facts.update(lists=used, min_songs=MIN_SONGS)
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "coherence": list_columns(
+        Column("", "lists"),
+        Column("feature", "feature"),
+        Column("lists", "n", "{:,}"),
+        Column("people's", "people's"),
+        Column("the walk's", "the walk's"),
+        Column("the walk's minus people's", "walk ahead"),
+        Column("greedy", "greedy"),
+        Column("shuffled", "shuffled"),
+    )
+}
 
 
 if __name__ == "__main__":

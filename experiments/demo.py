@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
-from benchmarks.support.report import Claim, Settings, at_least, main
+from benchmarks.support.columns import KeptRows, Lines, Table, drop_zeros, find_row, format_share, list_values
+from benchmarks.support.report import Claim, Settings, at_least, format_lead, main
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, load
 from musicsim.codebook import Codebook
@@ -171,6 +172,37 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         hubs.setdefault(name, []).append(hub)
     leads, claims = _claims(shares, artists)
     return [*_table(shares, hubs), *leads], claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_leads(rows: KeptRows) -> Lines:
+    measures = {"style@10, artist filter": "same style among the ten nearest", "artist@1": "same artist at rank 1"}
+    yield "lead, with its 95% interval", *measures.values()
+    for lead in list_values(rows, "lead"):
+        of = [find_row(rows, lead=lead, measure=measure) for measure in measures]
+        said = lead.replace("PPK", "codewords").replace("statistics", "MFCC statistics")
+        yield said, *(drop_zeros(format_lead(row["mean"], row["low"], row["high"])) for row in of)
+
+
+_DEMO = {
+    "Sound": "*Sound*",
+    "PPK": "Codewords (PPK)",
+    "statistics": "MFCC statistics",
+    "raw histograms": "raw histograms",
+}
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    yield "", "same style among the ten nearest", "same artist at rank 1", "skewness of the ten-occurrence"
+    for name, said in (_DEMO | {"chance": "chance"}).items():
+        row = find_row(rows, description=name)
+        figures = (row["style@10, artist filter"], row["artist@1"], row["hubness"])
+        yield said, *(format_share(figure) for figure in figures)
+
+
+TABLES: dict[str, Table] = {"demo: leads": _tabulate_leads, "demo": _tabulate}
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ unknown). The gap is the duality gap over the objective, median over the splits.
 10-occurrence among the test songs.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import product
@@ -31,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import NUMBER_3, SHARE_3, KeptRows, Lines, Table, drop_zeros, find_row
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments.support.descriptors import LOADERS, Collection, split_rows
@@ -239,6 +241,26 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         by[name, AUTOMATIC] = choose_by_validation([by[name, method] for method in CHOSEN_AMONG])
     rows = [_row(results, by[name, NATIVE], settings.seed) for (name, _), results in by.items()]
     return rows, list(_claims(by, settings.seed))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    sets = {
+        "spotify_msd": "Spotify's descriptors, by artist", "gtzan": "GTZAN, by genre", "fma_ntds": "FMA, by genre",
+        "cal500": "CAL500, by tags", "lastfm": "Last.fm 2k, by listeners",
+    }  # fmt: skip
+    yield "AUC", "not learned", "MLR", "gain of MLR (95% interval)", "LDA", "automatic choice"
+    for name, said in sets.items():
+        plain, mlr, lda, automatic = (find_row(rows, set=name, method=m) for m in ("native", "MLR", "LDA", "automatic"))
+        gain = re.sub(r"\d+\.\d+", lambda number: NUMBER_3(float(number[0])), mlr["lead AUC"])
+        figures = (SHARE_3(row["AUC"]) for row in (plain, mlr))
+        choice = f"{SHARE_3(automatic['AUC'])} ({automatic['chosen most often']})"
+        yield said, *figures, drop_zeros(gain), SHARE_3(lda.get("AUC")), choice
+
+
+TABLES: dict[str, Table] = {"descriptors": _tabulate}
 
 
 if __name__ == "__main__":

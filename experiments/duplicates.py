@@ -26,6 +26,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from benchmarks.support.columns import KeptRows, Lines, Table, find_row
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
 from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
@@ -387,6 +388,35 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     progress(f"timing {MANY} songs")
     rows += ({"set": "drawn", "sort": "time", **row} for row in _timed(settings.seed))
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    sets = {"generated": "generated songs", "piano": "solo piano", "real": "real recordings"}
+
+    def matched(column: str, value: str) -> Iterator[str]:
+        for name in sets:
+            of = [row for row in rows if row["set"] == name and row[column] == value]
+            found = sum(row["found"] * row["songs"] for row in of)
+            yield f"{found:.0f} of {sum(row['songs'] for row in of)}" if of else ""
+
+    def wrong(kind: str, total: str) -> Iterator[str]:
+        for name in sets:
+            row = find_row(rows, set=name, kind=kind)
+            yield f"{row['false pairs']} of {row[total]}" if row else ""  # a set may be absent
+
+    yield "pairs that count as duplicates", *sets.values()
+    yield "copies in other encodings, cut or edited", *matched("sort", "copy")
+    yield "published copies", *matched("kind", "published copies, pairs")
+    for kind in dict.fromkeys(row["kind"] for row in rows if row["sort"] == "near miss"):
+        yield f"not copies: {kind.replace(' %', '%')}", *matched("kind", kind)
+    yield "not copies: different songs", *wrong("every pair of originals compared", "songs")
+    yield "false pairs among all reported pairs", *wrong("copies and near misses together", "pairs")
+
+
+TABLES: dict[str, Table] = {"duplicates": _tabulate}
 
 
 if __name__ == "__main__":

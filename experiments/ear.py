@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.extraction import Bliss
+from benchmarks.support.columns import SHARE_2, Column, KeptRows, Lines, Table, format_number, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main, race, version
 from benchmarks.support.rival import RivalProcess
 from experiments.support.ear_vectors import (
@@ -35,7 +36,7 @@ from experiments.support.halves import N_SPLITS, Gains, gain_row, halves, learne
 from experiments.support.music_sets import MusicSet, music_sets
 from experiments.support.parts import Rows
 from experiments.support.pieces import Pieces, Scores, euclidean, scores, with_proximity
-from experiments.support.score_rows import score_row
+from experiments.support.score_rows import list_scores, score_row
 from experiments.support.sound_rivals import Musly
 from experiments.support.timbre import sound_vectors
 from musicsim._arrays import Float32Array, Float64Array
@@ -165,6 +166,24 @@ def _claims(rows: Rows, names: list[str]) -> Iterator[Claim]:
             yield at_least(f"{name}: lead of both over Sound, {measure}", lead, 0.0)
     cost = of[None, _timed_name(USUAL_EVERY)]["relative to the analysis"] - 1
     yield at_most("cost of the ear, relative to the analysis", cost, MAX_COST)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    yield from list_scores([row for row in rows if row["part"] == "quality"])
+
+
+TABLES: dict[str, Table] = {
+    "ear": _tabulate,
+    "ear: cost": list_columns(
+        Column("", "what"),
+        Column("CPU seconds per minute of music", "CPU s per minute", partial(format_number, digits=2)),
+        Column("time of the ear relative to the analysis", "cost of the ear / analysis", SHARE_2, absent="–"),
+        where=lambda row: row["part"] == "cost",
+    ),
+}
 
 
 if __name__ == "__main__":

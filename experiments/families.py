@@ -26,12 +26,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, find_row, format_share
 from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_most, format_lead, main
 from experiments.support.ear_vectors import USUAL_EVERY, USUAL_SHARE, join, pooled_vectors, prepare_network, standardize
 from experiments.support.game_music import CACHE, FetchError
 from experiments.support.music_sets import MusicSet, music_sets
 from experiments.support.parts import Rows
 from experiments.support.pieces import Pieces, euclidean, with_proximity
+from experiments.support.score_rows import with_interval
 from experiments.support.timbre import sound_vectors
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import bootstrap_pairs
@@ -177,6 +179,25 @@ def _claims(rows: Rows) -> Iterator[Claim]:
         if row["set"] in shown and row["ranking"] != PLAIN:
             claim = f"{row['set']}: {row['confused with']} among the nearest to {row['songs']}, {row['ranking']}"
             yield at_most(claim, row["share"], MAX_SHARE)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    rankings = ("Sound, plain distances", "Sound, as search ranks", "Sound and ear, as search ranks")
+    yield "", "songs", "artists", "chance", "plain distances", "as search ranks", "with an ear", "own family"
+    shown = [row for row in rows if row["set"] in ("all sets", "demo")]
+    for name, songs, other in dict.fromkeys((row["set"], row["songs"], row["confused with"]) for row in shown):
+        found = [find_row(shown, set=name, songs=songs, confused_with=other, ranking=ranking) for ranking in rankings]
+        cells = (with_interval(SHARE_3(row.get("share")), row.get("interval")) for row in found)
+        pair = f"{other} among the nearest to {songs}{'' if name == 'all sets' else f' ({name})'}"
+        first, search = found[:2]
+        counts = f"{first['queries']}", f"{first['artists']}"
+        yield pair, *counts, format_share(first["chance"]), *cells, format_share(search["own"])
+
+
+TABLES: dict[str, Table] = {"families": _tabulate}
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, find_row, list_values
 from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, format_lead, main, shared_data
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
@@ -88,6 +89,22 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         progress(space)
     settings.facts.update(queries=len(queries), shown=SHOWN)
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    spaces, marks = list_values(rows, "space"), list_values(rows, "marks")
+    yield "thumbs", *spaces
+    for n in marks:
+        of = [find_row(rows, space=space, marks=n) for space in spaces]
+        yield str(n), *(f"{SHARE_3(row['before'])} / {SHARE_3(row['both'])}" for row in of)
+    figures = (f"{SHARE_3(row['query moves'])} / {SHARE_3(row['metric'])}" for row in of)
+    yield f"{n}, only the query moves (Rocchio) / only the metric changes", *figures
+
+
+TABLES: dict[str, Table] = {"feedback": _tabulate}
 
 
 if __name__ == "__main__":

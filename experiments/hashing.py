@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.support.columns import SHARE_2, KeptRows, Lines, Table, format_number, with_paper
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, at_most, main, shared_data
 from experiments.support.hashing import (
@@ -372,6 +373,37 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         for bits in protocol.bits[name]
     ]
     return rows, list(_claims(rows))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def format_error(value: float) -> str:
+    """Format an error in %, with two digits below 1."""
+    return SHARE_2(value) if abs(value) < 1 else format_number(value)
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    more_columns = {
+        "LambdaRank as printed": "LambdaRank, as printed",
+        "LambdaRank with hidden units": "LambdaRank, hidden units",
+        "LambdaRank with the tag": "LambdaRank, hierarchy",
+    }
+    yield "", *METHODS, *more_columns, "Euclidean distance"
+    for row in rows:
+        paper = (row["paper, in this order"] or "").split(", ")
+        papers = [format_error(float(p)) for p in paper] if len(paper) == len(METHODS) else [None] * 4
+        figures = [with_paper(format_error(row[name]), of) for name, of in zip(METHODS, papers, strict=True)]
+        if spread := row["sd of LambdaRank over splits"]:
+            figures[-1] += f" ± {format_number(spread)}"
+        others = [row[key] for key in more_columns.values()]
+        ours, theirs = row["Euclid"], row["Euclid in the paper"]
+        euclid = "" if ours is None else with_paper(format_number(ours), theirs and format_number(theirs))
+        said = f"{row['set']}, {row['bits']} bits: {row['measure']}"
+        yield said, *figures, *("" if value is None else format_number(value) for value in others), euclid
+
+
+TABLES: dict[str, Table] = {"hashing": _tabulate}
 
 
 if __name__ == "__main__":

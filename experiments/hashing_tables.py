@@ -19,12 +19,14 @@ where experiments.hashing takes up to 4,500. This experiment shows the shape of 
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import Column, KeptRow, Table, list_columns, with_paper
 from benchmarks.support.metric_learn_process import ENVIRONMENT, MetricLearn
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
@@ -41,6 +43,7 @@ from experiments.hashing import (
     RANKNET,
     SIFT,
     fitted,
+    format_error,
     measured,
 )
 from experiments.support.hashing import Part, covtype_part, mnist_part, sift_part
@@ -350,6 +353,22 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         rows.append({"section 6": "regression, standardised squared error", **regression.result()})
         progress("figure 4, section 6")
         return rows, list(_claims(rows, cascade.result(), hidden.result(), regression.result()))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _beside_paper(row: KeptRow, name: str) -> str:
+    return with_paper(format_error(row[name]), format_error(row[f"paper {name}"]))
+
+
+TABLES: dict[str, Table] = {
+    "hashing_tables": list_columns(
+        Column("bits", lambda row: f"{row['tables 4, 5']}, {row['bits']}"),
+        *(Column(name, partial(_beside_paper, name=name)) for name in METHODS),
+        where=lambda row: "tables 4, 5" in row,
+    )
+}
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, drop_zeros, find_row
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import (
     Claim,
@@ -295,6 +296,33 @@ def _measured(protocol: Protocol, settings: Settings, progress: Progress) -> tup
         progress(f"{fold.name}: known queries")
     settings.facts.update(folds="1 of 5", seeds_of_lgmml=protocol.seeds, mlr_queries=protocol.mlr_queries)
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    mq, other = "MQ2008, fold 1", "LightGBM's example"
+    yield (
+        f"{mq}:", "NDCG@1", "@3", "@5", "@10 (95% interval)", "MAP", "lead over linear RankNet, NDCG@10",
+        "fit, seconds", f"{other}: NDCG@10", "paper, MSLR-WEB10K",
+    )  # fmt: skip
+    for row in rows:
+        if row["data"] == mq and "NDCG@1" in row:
+            paper = row["paper, MSLR-WEB10K"]
+            yield (
+                row["method"],
+                *(SHARE_3(row[f"NDCG@{k}"]) for k in (1, 3, 5)),
+                f"{SHARE_3(row['NDCG@10'])} ({drop_zeros(row['NDCG@10, 95 %'])})",
+                SHARE_3(row["MAP"]),
+                drop_zeros(row.get("lead on linear", "")),
+                f"{row['fit_s']:.2f}",
+                SHARE_3(find_row(rows, data=other, method=row["method"])["NDCG@10"]),
+                "" if paper is None else SHARE_3(paper),
+            )
+
+
+TABLES: dict[str, Table] = {"letor": _tabulate}
 
 
 if __name__ == "__main__":

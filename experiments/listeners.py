@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_3, KeptRow, KeptRows, Lines, Table, find_row, list_values, with_paper
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
 from benchmarks.support.triplets import classical_mds, crowd_kernel, embed, said_farther, student_t
@@ -464,6 +465,39 @@ def tabulate(by: str, results: Sequence[Sequence[Result]], protocol: Protocol) -
     n_splits = protocol.artist_splits
     thesis = {"thesis, biographies": OTHER_FEATURES[by]}
     return summary_rows(f"artists, {by}", results, n_splits, reference=LABELS, **thesis)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_songs(rows: KeptRows) -> Lines:
+    yield "", "by question", "by song"
+    for method in list_values(rows, "songs, by question"):
+        line = []
+        for kind in ("songs, by question", "songs, by song"):
+            row = next(row for row in rows if row.get(kind) == method)
+            figures = (
+                f"{SHARE_3(row[name])} ± {SHARE_3(row[f'{name}, standard error'])}"
+                for name in ("odd one named", "in order")
+            )
+            line.append(" / ".join(figures))
+        yield method.replace(" as it is", ", not learned"), *line
+
+
+def _in_order(row: KeptRow) -> str:
+    return f"{SHARE_3(row['in order'])} ± {SHARE_3(row['in order, standard error'])}"
+
+
+def _tabulate_artists(rows: KeptRows) -> Lines:
+    yield "", "held-out comparisons", "new artists (in the thesis, with biographies)"
+    for method in list_values(rows, "artists, by comparison"):
+        known, new = (find_row(rows, **{kind: method}) for kind in ("artists__by_comparison", "artists__by_artist"))
+        thesis = new.get("thesis, biographies")
+        figure = with_paper(_in_order(new), thesis and SHARE_3(thesis)) if new else ""
+        yield method.replace(" as they are", ", not learned"), _in_order(known), figure
+
+
+TABLES: dict[str, Table] = {"listeners: songs": _tabulate_songs, "listeners: artists": _tabulate_artists}
 
 
 if __name__ == "__main__":

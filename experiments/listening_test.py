@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_3, Column, Table, drop_zeros, list_columns
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import compare_ranks
@@ -127,6 +128,21 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         by_result=BY_RESULT,
     )  # fmt: skip
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "listening_test": list_columns(
+        Column("true difference", "true difference", "{:g}"),
+        Column("better model found", "the better one", SHARE_3),
+        Column("95% interval", "95 % interval", drop_zeros),
+        Column("worse model found", "the other one", SHARE_3),
+        Column("interval contains the difference", "interval holds it", SHARE_3),
+        Column("either model found if each grade is a block", "by grade", SHARE_3),
+    )
+}
 
 
 if __name__ == "__main__":

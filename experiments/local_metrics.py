@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, find_row, list_values
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, race
 from experiments.letor import folds
@@ -181,6 +182,34 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             ]
             progress("figure 3, table 5")
     return rows, list(_claims(gains, documents, times))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_gain(rows: KeptRows) -> Lines:
+    shares = {0.5: "half as many metrics as centers", 1: "as many", 2: "twice as many", 4: "four times as many"}
+    yield "generated classes: MAP of one metric", *(f"gain with {said}" for said in shares.values())
+    for name in list_values(rows, "figure 2"):
+        n_centres = int(name.rpartition("-")[2])
+        of = [find_row(rows, figure_2=name, metrics=share * n_centres) for share in shares]
+        figures = (f"{SHARE_3(row['gain over one'])} (sd {SHARE_3(row['gain sd'])})" for row in of)
+        yield f"{n_centres} centers: {SHARE_3(find_row(rows, figure_2=name, metrics=1)['MAP'])}", *figures
+
+
+def _tabulate_documents(rows: KeptRows) -> Lines:
+    at = [row for row in rows if "figure 3" in row]
+    numbers = list_values(at, "metrics")
+    yield "MQ2008, NDCG@10 (standard deviation over seeds); number of metrics:", *map(str, numbers)
+    for share, said in (
+        (0.05, "each metric uses a twentieth of the columns"),
+        (1.0, "each metric uses all columns, as in the paper"),
+    ):
+        of = [find_row(at, share_of_the_columns=share, metrics=n) for n in numbers]
+        yield said, *(f"{SHARE_3(row['NDCG@10'])} ({SHARE_3(row['NDCG@10 sd'])})" for row in of)
+
+
+TABLES: dict[str, Table] = {"local_metrics: gain": _tabulate_gain, "local_metrics: documents": _tabulate_documents}
 
 
 if __name__ == "__main__":

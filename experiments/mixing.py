@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import soxr
 
+from benchmarks.support.columns import SHARE_2, Column, KeptRow, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main
 from experiments.audible import WITHOUT_BEAT
 from musicsim._arrays import Float32Array, Float64Array
@@ -143,6 +144,27 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
         elif row["on the beat"]:
             gain = round(row["coincide"] - plain[row["material"]], 9)  # shares of 100 fades, without rounding errors
             yield at_least(f"share of fades that coincide, minus that of plain crossfades, {name}", gain, 0.25)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _describe_distance(row: KeptRow) -> str:
+    of_all, on_beat = row["median distance, ms"], row["median distance on the beat, ms"]
+    return f"{of_all:.0f}" if on_beat is None else f"{of_all:.0f}; on the beat {on_beat:.0f}"
+
+
+TABLES: dict[str, Table] = {
+    "mixing": list_columns(
+        Column("material", "material"),
+        Column("fade", "way"),
+        Column("fades", "fades"),
+        Column("share on the beat", "on the beat", SHARE_2),
+        Column("share that coincides", "coincide", SHARE_2),
+        Column("the same, of those on the beat", "coincide, on the beat", SHARE_2),
+        Column("median distance (ms)", _describe_distance),
+    )
+}
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import KeptRows, Lines, Table, find_row, format_number, list_values
 from benchmarks.support.metric_learn_process import ENVIRONMENT, MetricLearn
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
@@ -241,6 +242,21 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             absent = "metric-learn is not there: `make rivals`"
             rows.append({"set": name, "noise": n, "method": method, "chosen most often": absent})
     return rows, list(claims(by, protocol))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    methods = ("MLR-MAP, bundle", "LMNN", "ITML")
+    columns = list_values(rows, "noise")
+    yield "error in %: MLR / LMNN / ITML", *(f"{n} columns of noise" if n else "without noise" for n in columns)
+    for name in list_values(rows, "set"):
+        of = ([find_row(rows, set=name, noise=n, method=method) for method in methods] for n in columns)
+        yield name, *(" / ".join(format_number(row["error, %"]) for row in cell) for cell in of)
+
+
+TABLES: dict[str, Table] = {"noise": _tabulate}
 
 
 if __name__ == "__main__":

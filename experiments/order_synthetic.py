@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, format_share
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main
 from experiments.support.orders import (
@@ -270,6 +271,33 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 progress(f"{noise:.0%} wrong: draw {nth} of {PROTOCOL.draws}")
             tables[noise] = list(_noise_rows(noise, results))
     return [row for rows in tables.values() for row in rows], list(claims(tables))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    wrong = ("0% of comparisons wrong", "10% of comparisons wrong", "30% of comparisons wrong")
+    methods = {
+        "sum of kernels as it is": "sum of kernels, not learned",
+        "sum of kernels, diagonal": "sum of kernels, diagonal", "sum of kernels, full": "sum of kernels, full",
+        "best view alone, diagonal": "best view alone, diagonal",
+        "MKPOE, diagonal": "MKPOE, diagonal", "MKPOE, full": "MKPOE, full",
+        "MKPOE, full, cleaned, not reduced": "MKPOE, full, without cycles",
+        "MKPOE, full, cleaned": "MKPOE, full, without cycles, reduced",
+    }  # fmt: skip
+    yield "", "0% wrong", "10% wrong", "30% wrong", "thesis, fig. 2.5 (different data: images)"
+    for method, said in methods.items():
+        of = [next(row for row in rows if row.get(share) == method) for share in wrong]
+        line = []
+        for row in of:
+            noise = row["weight of noise"]
+            text = f"{format_share(row['in order'])} / {format_share(row['new songs'])}"
+            line.append(text if noise is None else f"{text} ({100 * noise:.2g}%)")
+        yield said, *line, "" if of[0]["thesis, images"] is None else SHARE_3(of[0]["thesis, images"])
+
+
+TABLES: dict[str, Table] = {"order_synthetic": _tabulate}
 
 
 if __name__ == "__main__":

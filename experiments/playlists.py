@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import NUMBER_3, SHARE_3, KeptRow, KeptRows, Lines, Table, find_row
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main, shared_data
 from experiments.support.playlist_models import (
@@ -281,6 +282,63 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             progress(f"{name}, split {results[0].split + 1}")
     rows = [*model_rows(by, seed), *edge_rows(by_edges), *dialect_rows(by_edges), *share_rows(shares)]
     return rows, [*model_claims(by, seed), *dialect_claims(by_edges)]
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_dialects(rows: KeptRows) -> Lines:
+    yield (
+        "gain over shuffling, demo", "one walk for all playlists", "one walk per kind",
+        "kinds that gain at least as much from their own walk", "the same in the thesis",
+    )  # fmt: skip
+    for row in rows:
+        if "edges" in row:
+            edges = row["edges"].replace("all of", "all edges of").replace(", conj", ", with conj")
+            figures = (SHARE_3(row[column]) for column in ("G, walk of all lists", "G, dialects"))
+            yield edges, *figures, *(row[k] or "" for k in row if k.endswith("at least level"))
+
+
+_BOTH = "company, neighbors"
+
+
+_MODELS = {
+    "uniform shuffle": ("uniform shuffle",),
+    "popularity": ("popularity",),
+    "stationary: no memory": (
+        f"stationary: tags, {_BOTH}", f"stationary: {_BOTH}", "stationary: all of the thesis, conjunctions",
+    ),
+    "bigram, modified Kneser-Ney": ("bigram",),
+    "latent Markov embedding, 16 dimensions, one bias per song": ("LME",),
+    "walk: tags": ("walk: tags",),
+    "walk: tags, conjunctions": ("walk: tags, conjunctions",),
+    "walk: all edges of the thesis, conjunctions": ("walk: all of the thesis, conjunctions",),
+    "walk: also with clusters of shared playlists": ("walk: tags, company", "walk: company"),
+    "walk: also with neighborhoods on shared playlists": (
+        f"walk: tags, {_BOTH}", f"walk: {_BOTH}", "walk: all of the app, conjunctions",
+    ),
+    "walk: also with songs weighted by plays": (
+        f"walk: tags, {_BOTH}; songs by plays", f"walk: {_BOTH}; songs by plays",
+        "walk: all of the app, conjunctions; songs by plays",
+    ),
+    "the same, with family shares from held-out playlists": (
+        f"walk: tags, {_BOTH}; songs by plays, held-out shares", f"walk: {_BOTH}; songs by plays, held-out shares",
+    ),
+}  # fmt: skip
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    sets = {"yes_small": "yes small", "yes_big": "yes big", "aotm": "Art of the Mix", "demo": "demo"}
+    yield "log P per transition", *sets.values()
+    for said, models in _MODELS.items():
+        line = []
+        for name in sets:
+            row: KeptRow = next((row for row in (find_row(rows, collection=name, model=m) for m in models) if row), {})
+            line.append(NUMBER_3(row["log P"]) if row else "")
+        yield said, *line
+
+
+TABLES: dict[str, Table] = {"playlists: dialects": _tabulate_dialects, "playlists": _tabulate}
 
 
 if __name__ == "__main__":

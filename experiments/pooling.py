@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_2, SHARE_3, Column, KeptRow, Table, list_columns
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
 from experiments.support.descriptors import Collection, load_gtzan, load_lastfm, load_spotify
@@ -297,6 +298,37 @@ def _claims(rows: list[dict[str, Any]]) -> Iterator[Claim]:
             yield at_least(f"{what}: coverage of the next library", row["next covered"], 0.93)
         elif row["songs"] >= SONGS[1]:
             yield at_least(f"{row['set']}, {row['songs']} songs: within the rounding", row["in step"], 0.5)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _describe_libraries(row: KeptRow) -> str:
+    if row["part"] == "simulated":
+        return f"simulated, tau {SHARE_2(row.get('true tau'))}"
+    return f"{row['set']}, {row['how']}"
+
+
+TABLES: dict[str, Table] = {
+    "pooling": list_columns(
+        Column("libraries", _describe_libraries),
+        Column("number", "libraries"),
+        Column("measure", "measure"),
+        Column("pools", "pools", "{:,}"),
+        Column("mean tau", "tau", SHARE_3),
+        Column("mean covered", "mean covered", SHARE_3),
+        Column("next library covered", "next covered", SHARE_3),
+        where=lambda row: row["part"] != "one song",
+    ),
+    "pooling: one song": list_columns(
+        Column("set", "set"),
+        Column("songs", "songs", "{:,}"),
+        Column("same file", "same", SHARE_2),
+        Column("all numbers within one step", "in step", SHARE_2),
+        Column("median move of a number, in steps", "median move in steps", SHARE_2),
+        where=lambda row: row["part"] == "one song",
+    ),
+}
 
 
 if __name__ == "__main__":

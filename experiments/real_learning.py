@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import KeptRows, Lines, Table, find_row, shorten_lead
 from benchmarks.support.report import Claim, Progress, Settings, Skipped, main
 from experiments import descriptors
 from experiments.support.game_music import CACHE, FetchError
@@ -108,6 +109,40 @@ def _descriptor_rows(settings: Settings, progress: Progress) -> Rows:
     if not rows:
         return [{"part": "descriptors", "what": f"skipped: {own.facts['data']}"}]
     return [{"part": "descriptors", "what": f"{row['set']}, {row['method']}"} | row for row in rows]
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_learned(rows: KeptRows) -> Lines:
+    metrics = {
+        "whitening (WCCN), g = .3": "WCCN, g = 0.3", "whitening (WCCN), g = .9": "WCCN, g = 0.9",
+        "geometric mean metric (GMML)": "GMML, t = .3, reg = 1", "ranking (MLR, C = 10)": "MLR, C = 10",
+        "ranking, in an equal mixture with the initial distance": "MLR, C = 10, half of it",
+        "app: automatic choice": "automatic", "app: first result": "quick", "app: mean": "mean",
+        "app: ranking near the plain metric": "ranking", "app: ranking with the trace": "ranking with the trace",
+    }  # fmt: skip
+    models = ("Codewords", "Sound")
+    yield "change of the share of nearest songs by the same composer", *models
+    for said, metric in metrics.items():
+        of = [find_row(rows, part="learning", what=f"{model}, {metric}, composers") for model in models]
+        yield said, *(shorten_lead(row["lead P@1"]) if row else "" for row in of)
+
+
+def _tabulate_small(rows: KeptRows) -> Lines:
+    labels = {"folders only": "with folders", "artists only": "with artists", "nothing": "with neither"}
+    small = [row for row in rows if row["part"] == "small libraries"]
+    yield "lead over codewords in MAP, by the labels of the library", *labels.values()
+    for size in dict.fromkeys(row["what"].partition(",")[0] for row in small):
+        of = [find_row(small, what=f"{size}, {name}") for name in labels]
+        cells = (
+            shorten_lead(row["MAP over codewords"]) + ("" if row["kept"].startswith("the sound alone") else ", learned")
+            for row in of
+        )
+        yield size.replace("pieces", "recordings"), *cells
+
+
+TABLES: dict[str, Table] = {"real_learning: learned": _tabulate_learned, "real_learning: small": _tabulate_small}
 
 
 if __name__ == "__main__":

@@ -27,9 +27,11 @@ interrupted run resumes. MusiCNN's weights are read from its package in the same
 by default: ``pip download --no-deps musicnn==0.1.0``. ``--full`` adds models.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.support.columns import KeptRows, Lines, Table, drop_zeros, find_row, format_share, shorten_lead
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, digest, main
 from experiments.support.ear_vectors import PACKAGE
 from experiments.support.game_music import CACHE, FetchError
@@ -38,7 +40,7 @@ from experiments.support.music_sets import MusicSet, music_sets
 from experiments.support.parts import Rows
 from experiments.support.peers import BOTH, SOUND, peer_scores
 from experiments.support.pieces import Scores, euclidean, scores, with_proximity
-from experiments.support.score_rows import score_row
+from experiments.support.score_rows import list_scores, score_row
 from experiments.support.sound_rivals import rival_distances
 from experiments.support.timbre import ablations, app_models
 from musicsim._arrays import Float64Array
@@ -115,6 +117,68 @@ def _peer_claims(name: str, found: dict[str, Scores]) -> Iterator[Claim]:
         best = max(of.mean(measure) for what, of in found.items() if what != BOTH)
         lead = found[BOTH].mean(measure) - best if BOTH in found else None
         yield at_least(f"{name}: lead of {BOTH} over the best other, {measure}", lead, 0.0)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate_leads(rows: KeptRows) -> Lines:
+    measures = {"P@1": "nearest song", "P@5": "five nearest songs", "within": "nearest song, within the package"}
+    yield "lead of Sound over codewords", *measures.values()
+    for said, row in {
+        "settings chosen on all recordings": find_row(rows, part="models", what="Sound"),
+        "settings chosen on the other half of the composers": find_row(rows, part="nested choice"),
+    }.items():
+        yield said, *(shorten_lead(row[f"lead {measure}"]) for measure in measures)
+
+
+_PIECES = {
+    "Codewords, all": "Codewords with moments of all songs (an earlier built-in model)",
+    "Codewords": "Codewords",
+    "MFCC statistics": "MFCC statistics",
+    "one Gaussian, symmetrised KL": "one Gaussian, symmetrized Kullback-Leibler",
+    "one Gaussian, Jensen-Shannon (Musly)": "one Gaussian, Jensen-Shannon (Musly)",
+    "block-level features": "block-level features (Seyerlehner)",
+    "bliss": "bliss",
+    "timbre alone, no slopes, no curvatures": "timbre without slopes and curvatures",
+    "Sound, timbre alone, all": "timbre with moments of all songs",
+    "Sound, timbre alone": "timbre",
+    "Sound, fluctuation alone": "fluctuation",
+    "Sound, spectral shape alone": "spectral shape",
+    "Sound of feature version 3": "*Sound* before version 4 of the audio features",
+    "Sound without spectral shape": "timbre and fluctuation",
+    "Sound, vectors of any length": "*Sound* without unit lengths",
+    "Sound, no whitening within songs": "*Sound*, not whitened within songs",
+    "Sound": "*Sound*: timbre, fluctuation and spectral shape",
+    "Sound, with the program's constants, which know these pieces": "*Sound* with its built-in constants",
+}
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    measures = {"P@1": "P@1", "P@5": "P@5", "package": "same package at rank 1", "within": "within"}
+    yield "", *measures.values(), "skewness of the ten-occurrence", "lead in P@1 over the first row"
+    for name, said in _PIECES.items():
+        row, remark = find_row(rows, part="models", what=name), ""
+        if not row:  # the name ends with the number of files that were read
+            row = next(row for row in rows if re.fullmatch(rf"{name} \(.* read\)", row["what"]))
+            remark = row["what"].removeprefix(name)
+        yield (
+            said + remark,
+            *(format_share(row[m]) for m in measures),
+            format_share(row["skew"]),
+            drop_zeros(row.get("lead P@1", "")),
+        )
+
+
+def _tabulate_peers(rows: KeptRows) -> Lines:
+    yield from list_scores([row for row in rows if row["part"] == "peers" and "P@1" in row])
+
+
+TABLES: dict[str, Table] = {
+    "real_music: leads": _tabulate_leads,
+    "real_music": _tabulate,
+    "real_music: peers": _tabulate_peers,
+}
 
 
 if __name__ == "__main__":

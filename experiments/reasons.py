@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import NUMBER_3, Column, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, format_lead, main, shared_data
 from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbors
 from experiments.support.playlist_models import demo_graph
@@ -172,6 +173,22 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
         progress(name)
     settings.facts["playlists"] = n
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "reasons": list_columns(
+        Column("", "collection"),
+        Column("steps", "steps", "{:,}"),
+        Column("changed without the stated edge", "changed, stated", NUMBER_3),
+        Column("without one of that size", "changed, of that size", NUMBER_3),
+        Column("without one that both songs share", "changed, shared", NUMBER_3),
+        Column("lead over one of that size (95%)", "ahead of one of that size"),
+        Column("lead over a shared one (95%)", "ahead of one shared"),
+    )
+}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import KeptRows, Lines, Table, find_row, format_share
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main
 from experiments.support.game_music import CACHE
@@ -121,6 +122,31 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         composers = {song.id: str(name) for song, name in zip(music.pieces.songs, music.pieces.composers, strict=True)}
         rows += measure(music.name, music.library, composers, composers, settings, progress)
     return rows, claims_of(rows)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    names = list(dict.fromkeys(row["set"] for row in rows))
+    titles = ("song is first", "nearest ten kept", "P@5", "difference")
+    yield "", *(f"{'demo' if name == 'demo' else 'real'}: {title}" for name in names for title in titles)
+    for change in dict.fromkeys(row["change"] for row in rows):
+        found = [find_row(rows, set=name, model="Sound", change=change) for name in names]
+        yield (
+            change.replace(" %", "%"),
+            *(
+                cell
+                for row in found
+                for cell in (
+                    *(format_share(row[part]) for part in ("found", "kept", "P@5")),
+                    row.get("difference P@5", ""),
+                )
+            ),
+        )
+
+
+TABLES: dict[str, Table] = {"robustness": _tabulate}
 
 
 if __name__ == "__main__":

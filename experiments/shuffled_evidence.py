@@ -28,8 +28,9 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import KeptRows, Lines, Table, drop_zeros, format_share
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main, shared_data
 from experiments import audio, descriptors, listeners
 from experiments.listeners import LABELS_DIAGONAL, LABELS_FULL, LOGISTIC, Asked
 from experiments.support.audio import GMML_LOCAL, GMML_ONE, PPK, VQ, Songs, Split, codeword_vectors, lead_above_shuffled
@@ -255,6 +256,21 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
 def _claim(row: Row) -> Claim:
     name = f"{row['data']}, {row['method']}: lead above that from shuffled {row['evidence']}"
     return at_least(f"{name}, low end of the 95 % interval", row["above from"], 0.0)
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    yield "", "method", "before", "gain (95%)", "shuffled", "gain above shuffled (95%)"
+    for row in rows:
+        measure = "AUC" if row["evidence"] == "plays" else "in order"
+        gain, above = ([row[f"{name}{end}"] for end in ("", " from", " to")] for name in ("lead", "above"))
+        figures = (drop_zeros(text) for text in (format_lead(*gain), f"{row['shuffled']:+.3f}", format_lead(*above)))
+        yield f"{row['evidence']}, {measure}: {row['data']}", row["method"], format_share(row["before"], 3), *figures
+
+
+TABLES: dict[str, Table] = {"shuffled_evidence": _tabulate}
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_2, Column, Table, drop_zeros, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, Skipped, main
 from experiments.sound_prior import learn_prior
 from experiments.support.game_music import CACHE
@@ -232,6 +233,21 @@ def describe(music: MusicSet, progress: Progress) -> Described:
         patterns.append(frames.mean_fluctuation.astype(np.float64))
     progress(f"{music.name}: read {len(pieces)} pieces")
     return Described(music.name, pieces, parts, timbre, np.array(patterns))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "sound_changes": list_columns(
+        Column("set", lambda row: row["set"].removeprefix("set ")),
+        Column("", "what", drop_zeros),
+        *(Column(measure, measure, SHARE_2) for measure in _CHOSEN_BY),
+        Column("skewness", "skew", SHARE_2),
+        *(Column(f"lead in {measure} over *Sound*", f"lead {measure}", drop_zeros) for measure in _CHOSEN_BY[:2]),
+        where=lambda row: bool(row.get("is chosen", True)),  # Sound itself is not a change
+    )
+}
 
 
 if __name__ == "__main__":

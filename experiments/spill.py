@@ -33,6 +33,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
+from benchmarks.support.columns import KeptRows, Lines, Table, find_row, format_share, list_values
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, race, shared_data
 from benchmarks.support.search_data import REAL_SETS, hold_out
@@ -371,6 +372,34 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         rows.append(kept.cache(_topics)(n_topics, settings.seed))
         progress(f"{n_topics} topics")
     return [*rows, *timings], list(claims(points, n_rows, timings))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    n_rows = next(row["rows"] for row in rows if row.get("at equal share") == "generated")
+    yield ("recall@100, PCA", "thesis, 890,205 songs of the Million Song Dataset", f"ours, {n_rows:,} generated songs")
+    for tau, depth in ((0.0, 7), (0.1, 13)):
+        row = find_row(rows, rule="pca", tau=tau, depth=depth)
+        theirs = 100 * row["thesis rows examined"] / 890_205
+        yield (
+            f"tau {tau:g}, depth {depth}",
+            f"{format_share(row['thesis recall@100'])} at {theirs:.1f}% of the data",
+            f"{format_share(row['recall@100'])} at {row['share examined, %']:.1f}% of the data",
+        )
+    for tau in list_values(rows, "timed, tau"):
+        of = [row for row in rows if row.get("timed, tau") == tau]
+        ours = [row["times faster"] for row in of]
+        theirs = of[0]["thesis times faster"]
+        yield (
+            f"speedup over a full scan, tau {tau:g}",
+            f"{theirs:g} times",
+            f"{min(ours):.0f} to {max(ours):.0f} times",
+        )
+
+
+TABLES: dict[str, Table] = {"spill": _tabulate}
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import NUMBER_3, SHARE_2, Column, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, at_most, format_lead, main
 from experiments.support.game_music import CACHE
 from experiments.support.music_sets import music_sets
@@ -135,6 +136,30 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         at_most(f"{row['library']}: median rank of songs 11 to 40, of the library", row["around"] / row["songs"], 0.1)
         for row in usual
     ]
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "station: the walk": list_columns(
+        Column("", "library"),
+        Column("songs", "songs"),
+        Column("surprise", "surprise", "{:g}"),
+        Column("median rank without the seed", "free", "{:.0f}"),
+        Column("around the seed", "around", "{:.0f}"),
+        Column("difference (95%)", "ahead"),
+        Column("in the nearest fifth without the seed", "near, free", SHARE_2),
+        Column("around the seed", "near, around", SHARE_2),
+        where=lambda row: row["part"] == "walk",
+    ),
+    "station: lists": list_columns(
+        Column("share of the walk near the first song", "weight", "{:g}"),
+        Column("log P per step", "log P", NUMBER_3),
+        Column("gain over the walk on all songs (95%)", "gain"),
+        where=lambda row: row["part"] == "lists",
+    ),
+}
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ that this alone predicts little.
 
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
+from benchmarks.support.columns import NUMBER_0, SHARE_3, KeptRows, Lines, Table, format_share, group_rows
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
 from experiments.support.orders import (
@@ -115,6 +117,21 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             rows.append(_row(kind, nth, task.result()))
             progress(f"{kind}, split {nth + 1}")
     return rows, list(_claims(rows))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    yield "", "splits", "standard deviation over subgraphs", "held-out comparisons in order", "comparisons kept"
+    for (space,), own in group_rows(rows, "space"):
+        spread = [row["sd over subgraphs"] for row in own]
+        in_order, kept = (fmean(row[name] for row in own) for name in ("held-out ones in order", "comparisons kept"))
+        spreads = f"{SHARE_3(min(spread))} to {SHARE_3(max(spread))}"
+        yield space, str(len(own)), spreads, format_share(in_order), NUMBER_0(kept)
+
+
+TABLES: dict[str, Table] = {"subgraphs": _tabulate}
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, format_share
 from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
 from experiments.support.game_music import CACHE
 from experiments.support.music_sets import music_sets
@@ -341,6 +342,36 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     if data is None:
         settings.facts["data"] = "surveys absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    yield (
+        "",
+        "answers",
+        "coverage (± standard error)",
+        "lowest",
+        "mean width",
+        "coverage, undecided",
+        "width, undecided",
+    )
+    for row in rows:
+        name, n = next((words, row[words]) for words in row if words.endswith(("answers", "answers per set")))
+        words = row.get("survey") or row.get("method") or name.partition(":")[0]
+        words = f"{words}: agreement" if "survey" in row else words
+        words += f" ({row['set']})" if row.get("set", "simulated songs") != "simulated songs" else ""
+        coverage = row.get("coverage", row.get("agreement"))
+        if "widest band" in row:
+            widths = (format_share(row[f"widest band{questions}"]) for questions in ("", ", random questions"))
+            words += " (widest band {}; with random questions {})".format(*widths)
+        names = ("lowest", "mean width", "coverage, undecided", "mean width, undecided")
+        figures = (SHARE_3(row[one]) if one in row else "" for one in names)
+        yield words, f"{n:,}", f"{SHARE_3(coverage)} ± {SHARE_3(row['standard error'])}", *figures
+
+
+TABLES: dict[str, Table] = {"taste_bands": _tabulate}
 
 
 if __name__ == "__main__":

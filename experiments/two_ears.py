@@ -29,6 +29,7 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.libraries import demo_library
+from benchmarks.support.columns import SHARE_3, Column, Table, drop_zeros, list_columns
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, format_lead, main
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.evaluation import bootstrap_pairs
@@ -238,6 +239,24 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             rows.append(row)
             claims += more
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+TABLES: dict[str, Table] = {
+    "two_ears": list_columns(
+        Column("listeners", "listeners"),
+        Column("answers", "answers"),
+        Column("difference shown", lambda row: f"{row['shown']} of {row['pairs']} pairs"),
+        Column("precision", "precision", SHARE_3, absent="–"),
+        Column("random triples", "random", SHARE_3),
+        Column("lead", lambda row: row["lead"] or None, drop_zeros, absent="–"),
+        Column("worse off: list for both", "worse off, both", SHARE_3),
+        Column("average list", "worse off, average", SHARE_3),
+        Column("own lists", "worse off, one's own", SHARE_3),
+    )
+}
 
 
 if __name__ == "__main__":

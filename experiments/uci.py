@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.support.columns import KeptRows, Lines, Table, find_row, format_number, list_values
 from benchmarks.support.metric_learn_process import ENVIRONMENT, MetricLearn
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
@@ -335,6 +336,22 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             absent = {"error, %": None, "chosen most often": "metric-learn is not there: `make rivals`"}
             rows.append({"set": name, "method": method, **absent, "paper": _in_paper(method, name)})
     return rows, list(_claims(rows))
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    sets = list_values(rows, "set")
+    yield "", *(f"{name} (different training rows)" if name == "IsoLet" else name for name in sets)
+    for method in list_values(rows, "method"):
+        of = [find_row(rows, set=name, method=method) for name in sets]
+        columns = ("error, %", "at best", "paper")
+        said = "NCA, metric-learn" if method == "NCA" else method
+        yield said, *(" / ".join(format_number(row.get(column)) for column in columns) for row in of)
+
+
+TABLES: dict[str, Table] = {"uci": _tabulate}
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from benchmarks.support.columns import KeptRow, KeptRows, Lines, Table, group_rows, list_values
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Claim, Progress, Row, Settings, at_most, main
 from musicsim._arrays import Float64Array, Int64Array
@@ -219,6 +220,26 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     ]
     settings.facts.update(n_shuffles=judging.N_SHUFFLES)
     return rows, claims
+
+
+# --- tables of the documents --------------------------------------------------------------------------------
+
+
+def _before_and_now(row: KeptRow) -> str:
+    before = "" if row["before"] is None else f"{row['before']} / "
+    return f"{before}{row['better']} of {row['runs']}"
+
+
+def _tabulate(rows: KeptRows) -> Lines:
+    methods = list_values(rows, "method")
+    yield "“Better”, before / now, of all runs", *methods
+    for (evidence, strength), same in group_rows(rows, "evidence", "strength"):
+        counts = {row["method"]: row for row in same}
+        words = f"{evidence}, strength {strength:g}" if strength else evidence
+        yield words, *(_before_and_now(counts[method]) if method in counts else "" for method in methods)
+
+
+TABLES: dict[str, Table] = {"verdict": _tabulate}
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.support.columns import Lines, drop_zeros, format_significant, group_rows
 from experiments.support.results import Report
 
-__all__ = ["COMPARED", "TOPICS", "Task", "group_rows"]
+__all__ = ["COMPARED", "TOPICS", "Task", "first_where", "format_comparison"]
 
 Row = Mapping[str, Any]
 
@@ -53,14 +54,6 @@ class Task:
 
 def _least(values: Iterable[float | None]) -> float | None:
     return min((value for value in values if value is not None), default=None)
-
-
-def group_rows(rows: Iterable[Row], *columns: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
-    """Group rows by these columns, in the order of first occurrence."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[column] for column in columns), []).append(row)
-    yield from found.items()
 
 
 # --- search -------------------------------------------------------------------------------------------------
@@ -336,3 +329,30 @@ TOPICS: dict[str, dict[str, Callable[[Report], Iterator[Task]]]] = {
 }
 """By topic, which has a table, and by benchmark."""
 COMPARED = {name: tasks for topic in TOPICS.values() for name, tasks in topic.items()}
+
+
+# --- the tables of who is first ----------------------------------------------------------------------------
+
+
+def first_where(reports: list[Report]) -> Lines:
+    """Return one line per task: our value, the best rival's of the same run, the lead, and the winner."""
+    yield "task", "musicsim", "best other program", "lead", "is musicsim best?"
+    for report in reports:
+        for task in COMPARED[report["name"]](report):
+            yield format_comparison(task)
+
+
+def format_comparison(task: Task) -> Sequence[str]:
+    """Return the line of a task: its name, our result, the best rival, the lead, and who is first."""
+    digits = 2 if task.unit else 3
+    ours = "–" if task.ours is None else f"{format_significant(task.ours, digits)} {task.unit}".strip()
+    rivals = [f"{name} –" for name, value in task.rivals.items() if value is None]
+    theirs = None if task.best is None else task.rivals[task.best]
+    if theirs is not None:
+        rivals.insert(0, f"{task.best} {format_significant(theirs, digits)}")
+    rival = drop_zeros("; ".join(rivals))
+    if task.lead is None or task.ours is None or theirs is None:
+        return task.name, ours, rival, "", ""
+    lead = f"{format_significant(task.lead, 2)} times" if task.unit else drop_zeros(f"{task.ours - theirs:+.3f}")
+    first = "both" if task.lead == 1.0 else "yes" if task.lead > 1.0 else "**no**"
+    return task.name, ours, rival, lead, first

@@ -6,9 +6,9 @@ import pytest
 
 from experiments.__main__ import keep_printed
 from experiments.support import tables
-from experiments.support.comparisons import COMPARED, Task
+from experiments.support.comparisons import COMPARED, Task, first_where, format_comparison
 from experiments.support.results import ROOT, read
-from experiments.support.tables import first_where, updated
+from experiments.support.tables import updated
 
 
 def report(name, rows, **parts):
@@ -58,7 +58,7 @@ def test_table_compares_fastest_with_equal_recall():
     ],
 )
 def test_lead_is_time_ratio_or_quality_difference(task, lead, first):
-    assert tables.format_comparison(task)[3:] == (lead, first)
+    assert format_comparison(task)[3:] == (lead, first)
 
 
 def code(kind, name, us, recall=1.0):
