@@ -6,7 +6,8 @@ the extension's package; ``":draw"`` names an object next to the record.
 
 The fields of the record register things, such as commands, jobs and sections. A hook is a function that the core calls
 at one point; each Protocol below describes one hook, and names the modules that call it. The core calls all extensions
-that implement a hook, in the order of their names.
+that implement a hook, in the order of their names. Some hooks have one implementer: the core must not import an
+extension, and extensions must not import each other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from musicsim.errors import ExtensionError
 
 if TYPE_CHECKING:
-    import sqlite3
     from pathlib import Path
 
     from scipy import sparse
@@ -382,13 +382,6 @@ class ListFaults(Protocol):
     """Return known faults in the labels of a library's songs, one sentence each."""
 
     def __call__(self, library: Library, /) -> list[str]: ...
-
-
-@_hook("renew_tokens", "library.db.schema")
-class RenewTokens(Protocol):
-    """Replace the access tokens in a library that was copied, in the caller's transaction."""
-
-    def __call__(self, database: sqlite3.Connection, /) -> None: ...
 
 
 @_hook("sound", "library.media.sound", "api.routes")

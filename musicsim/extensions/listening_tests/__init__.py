@@ -7,5 +7,4 @@ EXTENSION = Extension(
     sections=(Section("research", "page:draw", title="Listening tests", tab="tests", place=50),),
     routes="routes:listen_routes",
     tables="store",
-    hooks={"renew_tokens": "store:renew_tokens"},
 )

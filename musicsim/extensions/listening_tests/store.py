@@ -1,8 +1,6 @@
 """A library's listening tests, with their listeners, links and grades."""
 
 import math
-import secrets
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -13,7 +11,7 @@ import sqlalchemy as sa
 from musicsim.errors import NotFoundError
 from musicsim.library import Library
 from musicsim.library.db.database import Tables
-from musicsim.library.db.schema import IN_SMALL_COPY, metadata
+from musicsim.library.db.schema import IN_SMALL_COPY, metadata, new_token
 
 CATEGORIES = ("not similar", "somewhat similar", "very similar")
 MAX_FINE = 100
@@ -42,7 +40,7 @@ _listeners = sa.Table(
     sa.Column("test_id", sa.ForeignKey("listening_tests.id", ondelete="CASCADE"), nullable=False, index=True),
     sa.Column("number", sa.Integer, nullable=False),  # 0 for the first listener; determines the order of the pairs
     sa.Column("name", sa.Text, nullable=False),
-    sa.Column("token", sa.Text, nullable=False, unique=True),
+    sa.Column("token", sa.Text, nullable=False, unique=True, info={"is_token": True}),
     sa.Column("consented_at", sa.Float),
     sqlite_autoincrement=True,
     info=IN_SMALL_COPY,
@@ -145,7 +143,7 @@ class ListeningTestStore(Tables):
             if n + len(names) > MAX_LISTENERS:
                 raise ValueError(f"a test can have at most {MAX_LISTENERS} listeners; this test already has {n}.")
             rows = [
-                {"test_id": test_id, "number": number, "name": name, "token": secrets.token_urlsafe(18)}
+                {"test_id": test_id, "number": number, "name": name, "token": new_token()}
                 for number, name in enumerate(names, n)
             ]
             if rows:
@@ -193,10 +191,3 @@ class ListeningTestStore(Tables):
         g = _grades.c
         query = sa.select(*first, *(g[f.name] for f in fields(Grade))).where(condition)
         return self._rows(query.order_by(g.graded_at, g.pair))
-
-
-def renew_tokens(database: sqlite3.Connection) -> None:
-    """Give every link in a restored library a new token, in the caller's transaction."""
-    ids = database.execute("SELECT id FROM test_listeners").fetchall()
-    tokens = [(secrets.token_urlsafe(18), listener_id) for (listener_id,) in ids]
-    database.executemany("UPDATE test_listeners SET token = ? WHERE id = ?", tokens)

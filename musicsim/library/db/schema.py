@@ -1,10 +1,12 @@
 """Tables of a library: the core's tables, and functions that add the extensions' tables.
 
-Two entries in ``info`` are used. ``"in_small_copy": True`` includes a table's rows in the daily small copy. ``"check"``
-of a JSON column is a function that returns whether a decoded value is valid.
+Three entries in ``info`` are used. ``"in_small_copy": True`` includes a table's rows in the daily small copy.
+``"check"`` of a JSON column is a function that returns whether a decoded value is valid. ``"is_token": True`` marks a
+column of access tokens, which a restored library replaces.
 """
 
 import os
+import secrets
 import sqlite3
 from functools import cache
 from pathlib import Path
@@ -15,8 +17,7 @@ from sqlalchemy.types import TypeDecorator
 
 from musicsim.addresses import strip_user
 from musicsim.audio import DESCRIPTORS
-from musicsim.hooks import RenewTokens
-from musicsim.registry import load_each, load_hooks
+from musicsim.registry import load_each
 
 # Python decodes non-UTF-8 bytes in file names to lone surrogates, which databases cannot store as text. They are stored
 # as characters from a private-use plane, which real names do not use.
@@ -298,7 +299,15 @@ def small_copy_tables() -> tuple[sa.Table, ...]:
     return tuple(table for table in all_tables() if table.info.get("in_small_copy"))
 
 
+def new_token() -> str:
+    """Return a random access token, the secret part of a link."""
+    return secrets.token_urlsafe(18)
+
+
 def renew_tokens(database: sqlite3.Connection) -> None:
-    """Replace the access tokens of extensions, in the caller's transaction."""
-    for renew in load_hooks(RenewTokens):
-        renew(database)
+    """Replace all access tokens, in the caller's transaction."""
+    tokens = [(table.name, column.name) for table in all_tables() for column in table.c if column.info.get("is_token")]
+    for table, column in tokens:
+        rows = database.execute(f"SELECT rowid FROM {table}").fetchall()
+        renewed = [(new_token(), row) for (row,) in rows]
+        database.executemany(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", renewed)
