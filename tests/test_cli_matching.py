@@ -36,6 +36,12 @@ def test_nothing_found_is_an_error_that_names_the_filter(library, arguments, mes
     assert (told["songs"] if isinstance(told, dict) else told) == []
 
 
+def test_unreadable_term_is_printed_as_it_is(library):
+    _, err = run("list", "tempo:x", library=library, expect=1)
+    assert "“tempo:x”: “tempo =” must be followed by a number." in err
+    assert ":x:" in run("list", "title:':x:'", library=library, expect=1)[1], "not an emoji"
+
+
 def test_empty_playlist_is_not_saved(tiny_library, tmp_path):
     target = tmp_path / "mine.m3u8"
     asked = ("playlist", "--seconds", 1, 2, "--save", "Mine", "-o", target)

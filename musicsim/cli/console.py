@@ -87,7 +87,7 @@ def show(
     table = Table(*columns, show_header=bool(columns), caption=_lines_of(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(_lines_of, row))
-    Console().print(table)
+    Console(emoji=False).print(table)
 
 
 def _lines_of(cell: object) -> str:

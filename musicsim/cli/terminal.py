@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.markup import escape
 
-errors = Console(stderr=True)
+errors = Console(stderr=True, emoji=False)
 STOPPED = 130  # exit code of a canceled command
 
 

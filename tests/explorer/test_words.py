@@ -90,9 +90,14 @@ def test_query_is_explained_and_shortened(heard):
     ]  # fmt: skip
     assert said.unknown == ("jazz", "tempo:x")
     assert said.drop_part(2) == "slow tempo:70.. year:1970..1979 jazz tempo:x"
+    assert said.known == "slow tempo:70.. -played:30d year:1970..1979"
+    nested = "slow (minor or (fast calm) or fsat tempo:x)"
+    assert parse_words(heard, nested).known == "slow (minor or (fast calm) or fast)"
+    assert parse_words(heard, "calm or very slow minor xyzzy").known == "calm or (very slow minor)"
+    assert parse_words(heard, "-(calm or minor) slow").known == "-(calm or minor) slow"
     (either,) = parse_words(heard, "slow minor or tempo:>150").parts
     assert either.words == "slow for this library (up to 97 beats/min) and minor or tempo above 150 beats/min"
-    with pytest.raises(NotFoundError, match=r"tempo:x: .* must be followed by a number\. nothing matches “jazz”"):
+    with pytest.raises(NotFoundError, match=r"“tempo:x”: .* must be followed by a number\. nothing matches “jazz”"):
         filter_rows(heard, Filters(words="jazz tempo:x"))
     with pytest.raises(
         NotFoundError, match=r"nothing matches .*“xyzzy:3”.* such as tempo:120\.\. The fields are tempo,"

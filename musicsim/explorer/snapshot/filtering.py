@@ -158,7 +158,7 @@ def _fits_words(snapshot: Snapshot, text: str) -> list[Condition]:
 def explain_unknown(snapshot: Snapshot, words: Words) -> str:
     """Say which terms of a query are not understood, and what to write instead."""
     sentences = list(words.hints)
-    strange = [word for word in words.unknown if not any(hint.startswith(f"{word}: ") for hint in words.hints)]
+    strange = words.unexplained
     if strange:
         sentences.append(
             f"nothing matches {', '.join(f'“{word}”' for word in strange)}. "

@@ -100,6 +100,11 @@ class Words:
     lacks_ranking: bool = False  # whether the text says "sounds like", but no extension ranks songs by sound
 
     @property
+    def unexplained(self) -> list[str]:
+        """Unknown words without a hint."""
+        return [word for word in self.unknown if not any(hint.startswith(f"“{word}”: ") for hint in self.hints)]
+
+    @property
     def known(self) -> str:
         """The text without unknown words."""
         return " ".join(part.text for part in self.parts)
@@ -169,11 +174,7 @@ class _Reader:
         read = [self._read_term(term) for term in group.terms]
         parts = tuple(part for words in read for part in words.parts)
         if group.match == "any":
-            alternatives = tuple(
-                _join_parts(words.parts, str(term))
-                for words, term in zip(read, group.terms, strict=True)
-                if words.parts
-            )
+            alternatives = tuple(_join_parts(words.parts) for words in read if words.parts)
             meaning = " or ".join(one.words for one in alternatives)
             parts = (Part(" or ".join(one.text for one in alternatives), meaning, parts=alternatives, is_any=True),)
             parts = parts if len(alternatives) > 1 else alternatives
@@ -188,7 +189,7 @@ class _Reader:
         if isinstance(term, Text):
             return self._read_text(term.words)
         if isinstance(term, Problem):
-            return Words((), (term.text,), (f"{term.text}: {term.why}",))
+            return Words((), (term.text,), (f"“{term.text}”: {term.why}",))
         if isinstance(term, Condition) and term.field == "words":
             term = replace(parse_query(str(term.value[0])), is_not=term.is_negative)
         if isinstance(term, Condition):
@@ -198,9 +199,12 @@ class _Reader:
         words = self._read_group(term)
         if not words.parts:
             return words
-        part = _join_parts(words.parts, str(term))
+        part = _join_parts(words.parts)
+        text = part.text if part.text.startswith("(") else f"({part.text})"
         if term.is_not:
-            part = Part(str(term), f"not {part.words}", parts=(part,), is_not=True)
+            part = Part(f"-{text}", f"not {part.words}", parts=(part,), is_not=True)
+        elif part.is_any:
+            part = replace(part, text=text)
         return replace(words, parts=(part,))
 
     def _read_text(self, text: str) -> Words:
@@ -351,11 +355,12 @@ class _Reader:
         return None
 
 
-def _join_parts(parts: tuple[Part, ...], text: str) -> Part:
+def _join_parts(parts: tuple[Part, ...]) -> Part:
     """Return several conditions as one; a single condition stays as it is."""
     if len(parts) == 1:
         return parts[0]
-    return Part(text, " and ".join(part.words for part in parts), parts=parts)
+    text = " ".join(part.text for part in parts)
+    return Part(f"({text})", " and ".join(part.words for part in parts), parts=parts)
 
 
 def _group_spellings(names: Iterable[str]) -> dict[str, list[str]]:
