@@ -10,10 +10,11 @@
   artists. The 58 genre labels, 2.6 per artist, are a weak kernel with which artists can be held out as in the thesis.
   The thesis's own kernels are not available: its scores are shown for reference, from other features.
 
-C, or the number of dimensions, is chosen on a third of the training questions (or songs). A tie counts as much as a
-guess. Standard errors are of the mean over folds: of a score, and of its lead over Euclid (raw labels) on the same
-answers. The short form stops fits earlier (diagonal matrices after 20 steps), takes two splits of the artists instead
-of ten, and fixes C for single families and diagonal matrices.
+Leads on flipped answers are in experiments.shuffled_evidence. C, or the number of dimensions, is chosen on a third of
+the training questions (or songs). A tie counts as much as a guess. Standard errors are of the mean over folds: of a
+score, and of its lead over Euclid (raw labels) on the same answers. The short form stops fits earlier (diagonal
+matrices after 20 steps), takes two splits of the artists instead of ten, and fixes C for single families and diagonal
+matrices.
 """
 
 from collections.abc import Callable, Iterator, Sequence

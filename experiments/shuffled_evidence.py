@@ -1,7 +1,7 @@
 """Shuffled evidence: what learning from plays and answers gains, next to the same learning if these are shuffled.
 
-What shuffled evidence gains as well has nothing to do with taste or sound. For example, popular artists are similar to
-many others, and a metric that moves them to the middle ranks them higher for everybody.
+A gain that shuffled evidence gives too has nothing to do with taste or sound. For example, popular artists are similar
+to many others, and a metric that moves them to the middle ranks them higher for everybody.
 
 - plays: as in experiments.audio. Listeners and artists are dealt out again; each listener keeps the number of artists,
   and each artist the number of listeners. One shuffled copy per split of the demo's artists. The measure is AUC, before
@@ -12,17 +12,21 @@ many others, and a metric that moves them to the middle ranks them higher for ev
   order, before learning that of Euclid or of the raw labels. Five copies per fold of the songs, and one per fold of the
   artists, which has ten times as many test answers.
 
+"Popularity" ranks by the number of listeners alone, for the plays and for the shuffled plays.
+
 On shuffled evidence, a method chooses its setting, learns and is judged by the shuffled copy.
 
 The 95 % intervals of plays are from resampling the artists of queries and of the database (musicsim.explorer.learning).
-They are as wide as the mean one of a split, because all splits share the artists; those above shuffled plays are wider
-still, to be right for four measures together. Those of answers are t intervals over the folds, widened because folds
-share training answers (Nadeau and Bengio, Machine Learning 52, 2003).
+They are as wide as those of one split on average, because all splits share the artists. Those of gains above shuffled
+plays are wider still, to be right for four measures together. Those of answers are t intervals over the folds, widened
+because folds share training answers (Nadeau and Bengio, Machine Learning 52, 2003).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -40,13 +44,25 @@ from experiments.support.orders import Split as Fold
 from experiments.support.surveys import Survey, comparisons_of, load_artists, load_survey
 from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim.evaluation.ranking import distance_scores
 from musicsim.explorer.learning.from_answers import Answered
 from musicsim.explorer.learning.shuffles import trade_entries
+from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.two_way import Scores, Space, TwoWay
 from musicsim.explorer.learning.verdict import Lead, leads_above
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.relevance import Relevance
 
-__all__ = ["Gain", "answers_about_artists", "answers_of", "gains_of", "join_folds", "join_splits", "shuffle_listeners"]
+__all__ = [
+    "Gain",
+    "answers_about_artists",
+    "answers_of",
+    "gains_of",
+    "join_folds",
+    "join_splits",
+    "score_popularity",
+    "shuffle_listeners",
+]
 
 FROM_PLAYS = (audio.MLR, GMML_ONE, GMML_LOCAL)
 FROM_REAL_PLAYS = ("MLR", descriptors.MEAN)
@@ -75,8 +91,17 @@ def _measure_plays(songs: Songs, split: Split, seed: int) -> dict[tuple[int, str
     return leads
 
 
-def _measure_real_plays(folder: Path, nth: int, seed: int) -> dict[str, Lead]:
-    """Return the lead of each method in AUC over z-scored descriptors of artists."""
+def score_popularity(n_listeners: Float64Array, relevance: Relevance) -> float:
+    """Return the mean AUC if every query gets the songs whose artists have the most listeners first."""
+    order = np.broadcast_to(-n_listeners, (len(relevance), len(n_listeners)))
+    return float(np.nanmean(distance_scores(order, relevance)["auc"]))
+
+
+def _measure_real_plays(folder: Path, nth: int, seed: int) -> tuple[dict[str, Lead], list[float]]:
+    """Return the lead of each method in AUC over z-scored descriptors of artists, and the AUC of popularity.
+
+    The second AUC of popularity, and any further ones, are for the shuffled plays.
+    """
     artists = load_lastfm(folder)
     rng = np.random.default_rng([seed, nth])
     copies = [artists, *(shuffle_listeners(artists, rng) for _ in range(COPIES_OF_PLAYS))]
@@ -85,7 +110,8 @@ def _measure_real_plays(folder: Path, nth: int, seed: int) -> dict[str, Lead]:
     for method in FROM_REAL_PLAYS:
         real, *shuffled = (_score_before_and_after(part, method) for part in parts)
         leads[method] = leads_above(*real, shuffled)["auc"]
-    return leads
+    n_listeners = np.sum(artists.tags, axis=1)
+    return leads, [score_popularity(n_listeners[part.test], part.songs.relevance(part.test)) for part in parts]
 
 
 def shuffle_listeners(artists: Collection, rng: np.random.Generator) -> Collection:
@@ -105,7 +131,7 @@ def _score_before_and_after(part: descriptors.Part, method: str) -> tuple[Scores
 
 
 def join_splits(leads: Sequence[Lead]) -> Row:
-    """Return means over splits; the intervals are no narrower than those of one split."""
+    """Return means over splits; the intervals are as wide as those of one split."""
     mean = {name: float(np.mean([getattr(lead, name) for lead in leads])) for name in Lead.__match_args__}
     return {
         "before": mean["before"],
@@ -209,48 +235,73 @@ def _measure_artists(folder: Path, by: str, nth: int, seed: int) -> dict[str, Ga
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure every method that learns, on real and on shuffled evidence."""
-    n_splits = listeners.N_FOLDS if settings.full else N_SHORT
-    data = shared_data()
-    with demo_library(settings.seed, progress) as library:
+    n_splits, data, seed = listeners.N_FOLDS if settings.full else N_SHORT, shared_data(), settings.seed
+    with demo_library(seed, progress) as library:
         snapshot = take_snapshot(library)
-        rows_of = audio.chosen_songs(snapshot, None, settings.seed)
-        songs, splits = audio.splits_of(snapshot, rows_of, n_splits, settings.seed, COPIES_OF_PLAYS)
-    kept = kept_parts("shuffled_evidence", settings)
-    of_plays, of_real_plays = map(kept.cache, (_measure_plays, _measure_real_plays))
-    of_songs, of_artists = map(kept.cache, (_measure_songs, _measure_artists))
+        rows_of = audio.chosen_songs(snapshot, None, seed)
+        songs, splits = audio.splits_of(snapshot, rows_of, n_splits, seed, COPIES_OF_PLAYS)
+        popularity = Supervision(snapshot, "plays", threshold=audio.THRESHOLD).popularity
+    assert popularity is not None
+    cache = kept_parts("shuffled_evidence", settings).cache
+    of_answers = {
+        ("songs", "bliss_triplets"): (cache(_measure_songs), ("by question", "by song")),
+        ("artists", "aset400"): (cache(_measure_artists), ("by comparison", "by artist")),
+    }
     rows: list[Row] = []
     with one_core_each() as pool:
-        plays = [pool.submit(of_plays, songs, split, settings.seed) for split in splits]
-        real_plays = []
+        of_plays = [pool.submit(cache(_measure_plays), songs, split, seed) for split in splits]
+        of_real_plays, of_folds = [], {}
         if data is not None and (data / REAL_PLAYS).is_dir() and (data / "spotify_msd").is_dir():
-            real_plays = [pool.submit(of_real_plays, data, nth, settings.seed) for nth in range(n_splits)]
-        answers = {
-            (what, by): [pool.submit(measure, data / name, by, nth, settings.seed) for nth in range(n_splits)]
-            for what, name, measure, ways in (
-                ("songs", "bliss_triplets", of_songs, ("by question", "by song")),
-                ("artists", "aset400", of_artists, ("by comparison", "by artist")),
-            )
-            if data is not None and (data / name).is_dir()
-            for by in ways
-        }
-        found = []
-        for done, task in enumerate(plays, 1):
-            found.append(task.result())
-            progress(f"plays: split {done} of {n_splits}")
-        for k, name, learning in found[0]:
-            about = {"evidence": "plays", "data": f"{name}, k {k}", "method": learning}
-            rows.append(about | join_splits([leads[k, name, learning] for leads in found]))
-        of_methods = [task.result() for task in real_plays]
-        for method in of_methods[0] if of_methods else ():
-            about = {"evidence": "plays", "data": "Last.fm 2k", "method": method}
-            rows.append(about | join_splits([leads[method] for leads in of_methods]))
-        for (what, by), tasks in answers.items():
-            gains = [task.result() for task in tasks]
-            progress(f"answers about {what}, {by}")
-            for method in gains[0]:
-                about = {"evidence": "answers", "data": f"{what}, {by}", "method": method}
-                rows.append(about | join_folds([one[method] for one in gains], listeners.N_FOLDS))
+            of_real_plays = [pool.submit(cache(_measure_real_plays), data, nth, seed) for nth in range(n_splits)]
+        for (what, name), (measure, ways) in of_answers.items():
+            for by in ways if data is not None and (data / name).is_dir() else ():
+                of_folds[what, by] = [pool.submit(measure, data / name, by, nth, seed) for nth in range(n_splits)]
+        leads = [task.result() for task in report_each(of_plays, "plays", progress)]
+        rows += _rows_of_plays(leads, splits, popularity[rows_of])
+        found = [task.result() for task in report_each(of_real_plays, "real plays", progress)]
+        rows += _rows_of_real_plays(found)
+        for (what, by), tasks in of_folds.items():
+            gains = [task.result() for task in report_each(tasks, f"answers about {what}, {by}", progress)]
+            about = {"evidence": "answers", "data": f"{what}, {by}"}
+            rows += [
+                about | {"method": method} | join_folds([one[method] for one in gains], listeners.N_FOLDS)
+                for method in gains[0]
+            ]
     return rows, [_claim(row) for row in rows]
+
+
+def report_each(tasks: Sequence[Future[Any]], what: str, progress: Progress) -> Iterator[Future[Any]]:
+    """Yield tasks, and report each before the next."""
+    for done, task in enumerate(tasks, 1):
+        yield task
+        progress(f"{what}: {done} of {len(tasks)}")
+
+
+def _rows_of_plays(
+    found: Sequence[dict[tuple[int, str, str], Lead]], splits: Sequence[Split], n_listeners: Float64Array
+) -> Iterator[Row]:
+    for k, name, learning in found[0]:
+        by_popularity = [
+            [
+                score_popularity(n_listeners[split.train], copy.restrict(split.test, split.train))
+                for copy in split.plays[k]
+            ]
+            for split in splits
+        ]
+        about = {"evidence": "plays", "data": f"{name}, k {k}", "method": learning}
+        yield about | join_splits([leads[k, name, learning] for leads in found]) | _popularity_row(by_popularity)
+
+
+def _rows_of_real_plays(found: Sequence[tuple[dict[str, Lead], list[float]]]) -> Iterator[Row]:
+    for method in found[0][0] if found else ():
+        about = {"evidence": "plays", "data": "Last.fm 2k", "method": method}
+        yield about | join_splits([leads[method] for leads, _ in found]) | _popularity_row([each for _, each in found])
+
+
+def _popularity_row(scores: Sequence[Sequence[float]]) -> Row:
+    """Return the mean score of popularity over splits; the first one of a split is for the plays."""
+    real, *shuffled = np.mean(scores, axis=0).tolist()
+    return {"popularity": real, "popularity, shuffled": float(np.mean(shuffled))}
 
 
 def _claim(row: Row) -> Claim:
@@ -262,12 +313,17 @@ def _claim(row: Row) -> Claim:
 
 
 def _tabulate(rows: KeptRows) -> Lines:
-    yield "", "method", "before", "gain (95%)", "shuffled", "gain above shuffled (95%)"
+    yield (
+        "", "method", "before", "by popularity: real, shuffled", "gain (95%)", "gain, shuffled",
+        "gain above shuffled (95%)",
+    )  # fmt: skip
     for row in rows:
         measure = "AUC" if row["evidence"] == "plays" else "in order"
+        kept = (row[name] for name in ("popularity", "popularity, shuffled") if name in row)
         gain, above = ([row[f"{name}{end}"] for end in ("", " from", " to")] for name in ("lead", "above"))
-        figures = (drop_zeros(text) for text in (format_lead(*gain), f"{row['shuffled']:+.3f}", format_lead(*above)))
-        yield f"{row['evidence']}, {measure}: {row['data']}", row["method"], format_share(row["before"], 3), *figures
+        gains = (drop_zeros(text) for text in (format_lead(*gain), f"{row['shuffled']:+.3f}", format_lead(*above)))
+        what, popularity = f"{row['evidence']}, {measure}: {row['data']}", ", ".join(map(format_share, kept))
+        yield what, row["method"], format_share(row["before"], 3), popularity, *gains
 
 
 TABLES: dict[str, Table] = {"shuffled_evidence": _tabulate}

@@ -188,7 +188,8 @@ def codeword_vectors_by_tau(
 def tag_vectors(songs: Songs, train: Int64Array, seed: int) -> dict[str, Float64Array]:
     """Return vectors of given tags and of tags predicted from sound (PPK of multinomials), fitted on training songs.
 
-    The result is empty if no training song has tags. It lacks the multinomials if no tag has enough songs.
+    The result is empty if no training song has tags. It lacks the multinomials unless two tags have enough songs,
+    because a single one has the probability 1 for every song.
     """
     lists = [songs.tags[row] for row in train]
     counts = Counter(tag for tags in lists for tag in set(tags))
@@ -196,7 +197,7 @@ def tag_vectors(songs: Songs, train: Int64Array, seed: int) -> dict[str, Float64
         return {}
     found = {TAGS: human_tag_vectors(songs.tags, sorted(counts)).astype(np.float64)}
     model = SemanticMultinomials(random_state=seed)
-    if max(counts.values()) >= model.min_songs:
+    if sum(n >= model.min_songs for n in counts.values()) > 1:
         model.fit(songs.frames(train), lists)
         multinomials = model.transform(songs.frames(range(len(songs.ids))))
         found[SMD] = ppk_map(multinomials).astype(np.float64)

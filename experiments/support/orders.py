@@ -20,7 +20,6 @@ __all__ = [
     "TIES",
     "Method",
     "Result",
-    "Score",
     "Space",
     "Split",
     "everything",
