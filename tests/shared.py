@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["FORMATS", "RECORDINGS", "SHARED", "needs_formats", "needs_recordings"]
+__all__ = ["FORMATS", "RECORDINGS", "SHARED", "needs_data", "needs_formats", "needs_recordings"]
 
 SHARED = Path(os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[1] / "../shared/data").resolve()
 RECORDINGS = sorted(p for p in (SHARED / "audio").glob("*/*.*") if p.suffix != ".md")
@@ -14,3 +14,8 @@ FORMATS = sorted((SHARED / "audio/formats").glob("plum_*"))
 _WHERE = "set MUSICSIM_SHARED_DATA to the folder of public data sets"
 needs_recordings = pytest.mark.skipif(not RECORDINGS, reason=f"no recordings: {_WHERE}")
 needs_formats = pytest.mark.skipif(not FORMATS, reason=f"no recordings: {_WHERE}")
+
+
+def needs_data(name: str) -> pytest.MarkDecorator:
+    """Return a mark that skips a test if this part of the public data sets is not there."""
+    return pytest.mark.skipif(not (SHARED / name).is_dir(), reason=f"no {name}: {_WHERE}")

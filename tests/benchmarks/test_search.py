@@ -1,4 +1,4 @@
-"""The search benchmark measures what its head says: its data, recall by definition, time at a recall."""
+"""Searches among vectors: data, recall by definition, the time at a recall, and vectors on the disk."""
 
 import math
 
@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from benchmarks.search import Case, Contender, claims, depth_for, geometric, leads, measure, n_lists, recall, time_at
+from benchmarks import search, ten_million
+from benchmarks.large_library import drawn_vectors
+from benchmarks.search import Case, Contender, claims, depth_for, geometric, leads, n_lists, recall, time_at
 from benchmarks.support.search_data import hard, hold_out, separated
+from benchmarks.ten_million import VECTOR_DIMENSIONS, write
+
+# --- search ----------------------------------------------------------------------------------------------
+
 
 DRAWS = [hard, separated]
 
@@ -88,33 +94,27 @@ def test_recall_matches_definition(found, share):
 # --- time at a recall ---------------------------------------------------------------------------------
 
 
-def test_log_time_is_linear_in_recall():
-    recalls = [0.5, 0.7, 0.8, 0.95]
-    ms = [math.exp(3 * r - 1) for r in recalls]
-    for level in (0.6, 0.75, 0.9, 0.949):
-        assert time_at(level, recalls, ms) == pytest.approx(math.exp(3 * level - 1))
+_LOG_LINEAR = [0.5, 0.7, 0.8, 0.95]
 
 
-def test_time_at_measured_recall_is_exact():
-    assert time_at(0.8, [0.5, 0.8, 0.9], [1.0, 2.0, 5.0]) == pytest.approx(2.0)
-
-
-def test_no_time_beyond_last_setting():
-    assert time_at(0.95, [0.5, 0.9], [1.0, 2.0]) is None
-    assert time_at(0.95, [], []) is None
-
-
-def test_fastest_setting_covers_lower_recalls():
-    assert time_at(0.9, [0.97, 0.99], [1.0, 2.0]) == 1.0
-
-
-def test_recall_drop_keeps_earlier_time():
-    assert time_at(0.9, [0.8, 0.92, 0.89, 0.95], [1.0, 2.0, 3.0, 4.0]) == pytest.approx(2 ** (0.1 / 0.12))
-
-
-def test_slow_setting_uses_faster_later_time():
-    assert time_at(0.9, [0.8, 0.9, 0.99], [1.0, 5.0, 3.0]) == pytest.approx(3.0)
-    assert time_at(0.5, [0.8, 0.9], [2.0, 1.0]) == 1.0
+@pytest.mark.parametrize(
+    ("level", "recalls", "ms", "expected"),
+    [
+        *(
+            pytest.param(level, _LOG_LINEAR, [math.exp(3 * r - 1) for r in _LOG_LINEAR], math.exp(3 * level - 1))
+            for level in (0.6, 0.75, 0.9, 0.949)
+        ),
+        pytest.param(0.8, [0.5, 0.8, 0.9], [1.0, 2.0, 5.0], 2.0, id="measured"),
+        pytest.param(0.95, [0.5, 0.9], [1.0, 2.0], None, id="beyond the last setting"),
+        pytest.param(0.95, [], [], None, id="no setting"),
+        pytest.param(0.9, [0.97, 0.99], [1.0, 2.0], 1.0, id="below the first setting"),
+        pytest.param(0.9, [0.8, 0.92, 0.89, 0.95], [1.0, 2.0, 3.0, 4.0], 2 ** (0.1 / 0.12), id="recall drops"),
+        pytest.param(0.9, [0.8, 0.9, 0.99], [1.0, 5.0, 3.0], 3.0, id="a later setting is faster"),
+        pytest.param(0.5, [0.8, 0.9], [2.0, 1.0], 1.0, id="the last setting is fastest"),
+    ],
+)
+def test_time_at_a_recall_is_log_linear_between_settings(level, recalls, ms, expected):
+    assert time_at(level, recalls, ms) == (expected if expected is None else pytest.approx(expected))
 
 
 def test_settings_are_half_an_octave_apart():
@@ -160,7 +160,7 @@ def test_case_gives_one_row_per_index():
     swept = Contender("prefix", "", Prefix, (200, 300, 400, 4_000))
     whole = Contender("whole", "no knob", Prefix, n_queries=5)
     absent = Contender("absent", "", Prefix, rival="no-such-distribution")
-    rows = measure(Case("tiny", "separated", X, Q, [swept, absent, whole]), lambda line: None)
+    rows = search.measure(Case("tiny", "separated", X, Q, [swept, absent, whole]), lambda line: None)
     assert [row["index"] for row in rows] == ["prefix", "whole"]
     first, second = rows
     assert first["ms_90"] is not None  # all 400 rows find everything
@@ -212,3 +212,24 @@ def test_claims_without_measurement_fail():
     made = claims("hard", "hard", rows)
     assert [claim.holds for claim in made] == [False, False, False, False, True]
     assert [claim.value for claim in made] == [None, None, None, None, 0.2]
+
+
+# --- ten million -----------------------------------------------------------------------------------------
+
+
+def test_files_contain_drawn_rows_and_queries(tmp_path):
+    songs = write(tmp_path, 2_500, seed=3)
+    drawn = np.concatenate(list(drawn_vectors(2_500 + 1_000 + 200, VECTOR_DIMENSIONS, 3)))
+    np.testing.assert_array_equal(songs.rows(3_500), drawn[:3_500])
+    np.testing.assert_array_equal(songs.queries(), drawn[3_500:])
+    np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, rtol=1e-5)
+
+
+def test_measurement_reaches_recall(tmp_path):
+    pytest.importorskip("psutil")
+    rows = {row["what"]: row for row in ten_million.measure(tmp_path, 4_000, 0, print, rivals=())}
+    for level in (0.95, 0.99):
+        assert rows[f"query at recall {level:.2f}"]["recall"] >= level
+    for what in ("of 10.0% of the songs", "hubs reduced", "open with 1,000 more"):
+        assert rows[what]["recall"] > 0.9
+    assert all(row["mb"] > 0 for row in rows.values())

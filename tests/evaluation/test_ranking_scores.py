@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import stats
+from scipy.spatial.distance import cdist
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from musicsim.evaluation import bootstrap_pairs, query_scores, ranking, ranking_scores
+from musicsim.evaluation import bootstrap_pairs, distance_scores, query_scores, ranking, ranking_scores
 from musicsim.relevance import Relevance
 
 MEASURES = ["auc", "map", "mrr", "ndcg", "precision"]
@@ -283,3 +284,37 @@ def test_seed_determines_interval(rng):
 def test_rejects_bad_bootstrap_input(a, b, groups, n, message):
     with pytest.raises(ValueError, match=message):
         bootstrap_pairs(a, b, groups, n)
+
+
+def test_distance_scores_match_vector_scores(rng):
+    Q, X = rng.normal(size=(9, 4)), np.round(rng.normal(size=(30, 4)))
+    X[7] = X[3]  # a tie
+    relevance = Relevance.from_lists([rng.choice(30, 5, replace=False) for _ in Q], 30, outside=True)
+    by_vectors = query_scores(Q, X, relevance, 7)
+    by_distances = distance_scores(np.exp(cdist(Q, X, "sqeuclidean") / 10), relevance, 7)
+    assert by_vectors.keys() == by_distances.keys()
+    for name, scores in by_vectors.items():
+        np.testing.assert_array_equal(by_distances[name], scores)  # the order is all that counts
+
+
+def test_asymmetric_distance_scores_match_scikit_learn(rng):
+    D = rng.normal(size=(12, 25))  # below 0 too
+    y = rng.random((12, 25)) < 0.3
+    y[0] = False  # nothing is relevant: not scored
+    relevance = Relevance.from_lists([np.flatnonzero(row) for row in y], 25, outside=True)
+    found = distance_scores(D, relevance)
+    assert np.isnan([scores[0] for scores in found.values()]).all()
+    for q in range(1, 12):
+        assert found["auc"][q] == pytest.approx(roc_auc_score(y[q], -D[q]), abs=1e-12)
+        assert found["map"][q] == pytest.approx(average_precision_score(y[q], -D[q]), abs=1e-12)
+        assert found["mrr"][q] == 1 / (1 + np.flatnonzero(y[q][np.argsort(D[q])])[0])
+
+
+def test_rejects_bad_distances():
+    relevance = Relevance.from_lists([[0], [1]], 3, outside=True)
+    with pytest.raises(ValueError, match=r"has shape \(3, 2\); it must be \(2, 3\)"):
+        distance_scores(np.zeros((3, 2)), relevance)
+    with pytest.raises(ValueError, match="row 1 is not finite"):
+        distance_scores([[0, 1, 2], [0, np.nan, 2]], relevance)
+    with pytest.raises(ValueError, match="k=0"):
+        distance_scores(np.zeros((2, 3)), relevance, 0)

@@ -1,6 +1,5 @@
 """The experiment on audio: what a split may see, how songs are ranked, and a run on a small library."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -8,12 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
-from sklearn.metrics import average_precision_score, roc_auc_score
 
-from benchmarks.support.report import Settings, main
+from benchmarks.support.report import Settings
 from experiments import audio
 from experiments.codewords import measured_codewords, measured_tags
-from experiments.support import audio as audio_support
 from experiments.support.audio import (
     GMML_LOCAL,
     GMML_ONE,
@@ -40,7 +37,6 @@ from experiments.support.audio import (
 )
 from musicsim.evaluation import query_scores
 from musicsim.evaluation.ranking import distance_scores
-from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from musicsim.metric import GMML, MLR
@@ -48,7 +44,7 @@ from musicsim.mixtures import kl_divergences
 from musicsim.relevance import Relevance
 from musicsim.search import MutualProximity
 from tests.metric import truth
-from tests.sounds import KINDS, open_library, write_song
+from tests.sounds import open_library
 
 TINY = Protocol(splits=2, Cs=(1.0, 30.0), tol=1e-2, max_cuts=20, codewords=(32,), taus=(2,), most_songs=None)
 TRAIN, VALIDATION, TEST = np.arange(20), np.arange(20, 30), np.arange(30, 40)
@@ -80,40 +76,6 @@ def split_of_kinds(n=40):
 
 
 # --- distances of whatever kind -----------------------------------------------------------------------------
-
-
-def test_distance_scores_match_vector_scores(rng):
-    Q, X = rng.normal(size=(9, 4)), np.round(rng.normal(size=(30, 4)))
-    X[7] = X[3]  # a tie
-    relevance = Relevance.from_lists([rng.choice(30, 5, replace=False) for _ in Q], 30, outside=True)
-    by_vectors = query_scores(Q, X, relevance, 7)
-    by_distances = distance_scores(np.exp(cdist(Q, X, "sqeuclidean") / 10), relevance, 7)
-    assert by_vectors.keys() == by_distances.keys()
-    for name, scores in by_vectors.items():
-        np.testing.assert_array_equal(by_distances[name], scores)  # the order is all that counts
-
-
-def test_asymmetric_distance_scores_match_scikit_learn(rng):
-    D = rng.normal(size=(12, 25))  # below 0 too
-    y = rng.random((12, 25)) < 0.3
-    y[0] = False  # nothing is relevant: not scored
-    relevance = Relevance.from_lists([np.flatnonzero(row) for row in y], 25, outside=True)
-    found = distance_scores(D, relevance)
-    assert np.isnan([scores[0] for scores in found.values()]).all()
-    for q in range(1, 12):
-        assert found["auc"][q] == pytest.approx(roc_auc_score(y[q], -D[q]), abs=1e-12)
-        assert found["map"][q] == pytest.approx(average_precision_score(y[q], -D[q]), abs=1e-12)
-        assert found["mrr"][q] == 1 / (1 + np.flatnonzero(y[q][np.argsort(D[q])])[0])
-
-
-def test_rejects_bad_distances():
-    relevance = Relevance.from_lists([[0], [1]], 3, outside=True)
-    with pytest.raises(ValueError, match=r"has shape \(3, 2\); it must be \(2, 3\)"):
-        distance_scores(np.zeros((3, 2)), relevance)
-    with pytest.raises(ValueError, match="row 1 is not finite"):
-        distance_scores([[0, 1, 2], [0, np.nan, 2]], relevance)
-    with pytest.raises(ValueError, match="k=0"):
-        distance_scores(np.zeros((2, 3)), relevance, 0)
 
 
 def test_unit_rows_rank_by_cosine(rng):
@@ -169,6 +131,8 @@ def test_few_tags_give_no_multinomials():
     songs = held_songs(np.random.default_rng(1))
     few = tuple(["rare"] if i < 4 else [] for i in range(40))
     assert list(tag_vectors(replace(songs, tags=few), TRAIN, 0)) == [TAGS]
+    one = tuple(["common"] for _ in range(40))
+    assert list(tag_vectors(replace(songs, tags=one), TRAIN, 0)) == [TAGS], "a single tag tells no songs apart"
     assert tag_vectors(replace(songs, tags=tuple([] for _ in few)), TRAIN, 0) == {}
 
 
@@ -271,40 +235,13 @@ def test_similar_artist_count_depends_on_collection_size(n, ks):
     assert audio.similar_artists(n) == ks
 
 
-@pytest.fixture(scope="module")
-def heard_library(tmp_path_factory):
-    """Twelve artists of two songs, four a kind of sound; listeners who keep to one kind, and tags of it."""
-    folder = tmp_path_factory.mktemp("heard")
-    rng = np.random.default_rng(0)
-    with open_library(folder / "library") as library:
-        for a in range(12):
-            for s in range(2):
-                kind, name = KINDS[a % 3], f"Artist {a}"
-                write_song(folder / "music" / name / f"{s}.flac", kind, 10 * a + s, 2.0, title=f"Song {s}", artist=name)
-        library.add(folder / "music", n_workers=1)
-        assert refresh(library)
-        songs = library.songs()
-        kinds = [int(song.artist.split()[1]) % 3 for song in songs]
-        plays = [
-            {"listener": f"{listener}", "song_id": song.id, "count": int(rng.integers(0, 40))}
-            for listener in range(30)
-            for song, kind in zip(songs, kinds, strict=True)
-            if kind == listener % 3
-        ]
-        library.add_plays([play for play in plays if play["count"]])
-        library.add_tags(
-            [{"song_id": song.id, "tag": KINDS[kind], "weight": 1.0} for song, kind in zip(songs, kinds, strict=True)]
-        )
-    return folder / "library"
-
-
 def test_relevance_follows_shared_listeners_of_artists(heard_library):
     with Library.open(heard_library) as library:
         snapshot = take_snapshot(library)
         rows = audio.chosen_songs(snapshot, None, 0)
         songs, splits = audio.splits_of(snapshot, rows, 2, 0)
         plays = library.plays()
-    counts = np.zeros((len(plays.listeners), 12))
+    counts = np.zeros((len(plays.listeners), 15))
     artist_of = dict(zip(songs.ids, songs.artists, strict=True))
     for listener, song_id, count in zip(plays.listener, plays.song_id, plays.count, strict=True):
         counts[listener, artist_of[int(song_id)]] += count
@@ -362,51 +299,11 @@ def test_large_library_is_sampled_by_artist(heard_library):
     assert {groups.count(name) for name in groups} == {2}
 
 
-@pytest.mark.long
-def test_run_measures_every_ranking(heard_library, monkeypatch):
-    monkeypatch.setattr(audio, "SHORT", TINY)
-    monkeypatch.setattr(audio_support, "LOCAL", audio_support.LOCAL[:1])  # sixteen settings take ten seconds
-    monkeypatch.setattr(audio, "one_core_each", lambda: ThreadPoolExecutor(1))
-    settings = Settings(library=heard_library)
-    rows, claims = audio.run(settings, lambda line: None)
-    ks = settings.facts["ks"]
-    assert settings.facts["artists"] == 12
-    names = ["VQ histograms", "TF-IDF", "PPK", "GMM-KL", "GMM space", "human tags"]
-    assert [name for name in dict.fromkeys(row["representation"] for row in rows) if name != SMD] == names
-    ppk = {
-        (row["learning"], row["mutual proximity"]): row
-        for row in rows
-        if row["representation"] == PPK and row["k"] == ks[0]
-    }
-    assert set(ppk) == {(how, mp) for how in ("native", *LEARNED) for mp in (False, True)}
-    assert ppk["native", False]["AUC"] > 0.9  # a third of the artists is of a query's kind: no ear mixes them up
-    assert ppk["MLR", False]["thesis AUC"] == 0.808
-    assert all(row["splits"] == 2 for row in rows if row["representation"] != SMD)
-    assert len(claims) == 12 * len(ks)
-    assert ppk["L-GMML", False]["seconds"] > 0
-    assert {claim.goal for claim in claims} == {0.0, 1.0}
-
-
 def test_library_without_songs_gives_clear_error(tmp_path):
     with open_library(tmp_path / "empty"):
         pass
     with pytest.raises(SystemExit, match="empty: no song"):
         audio.run(Settings(library=tmp_path / "empty"), lambda line: None)
-
-
-def test_library_option_works_only_if_supported(capsys):
-    seen = []
-
-    def run(settings, progress):
-        seen.append(settings.library)
-        return [], []
-
-    main("trial", "a trial", run, takes_library=True, arguments=["--library", "some/where"])
-    main("trial", "a trial", run, takes_library=True, arguments=[])
-    assert seen == [Path("some/where"), None]
-    with pytest.raises(SystemExit):
-        main("trial", "a trial", run, arguments=["--library", "some/where"])
-    assert "--library" in capsys.readouterr().err
 
 
 # --- codebooks and tau --------------------------------------------------------------------------------------

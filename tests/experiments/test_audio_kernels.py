@@ -1,17 +1,13 @@
 """The experiment on kernels of sound and of tags: comparisons, weights, and a run on a small library."""
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import sparse
 
-from benchmarks.support.report import main
 from experiments import audio_kernels
-from experiments.audio_kernels import ANY_KEY, SHORT, TIMBRE, comparisons_from_labels
+from experiments.audio_kernels import comparisons_from_labels
 from musicsim.relevance import Relevance
-from tests.sounds import KINDS, open_library, write_song
+from tests.sounds import open_library
 
 
 def test_comparisons_follow_labels():
@@ -52,29 +48,6 @@ def test_counts_cover_requested_songs():
     assert sparse.issparse(table)
     # columns: folk, jazz, rock
     np.testing.assert_array_equal(table.toarray(), [[0, 2, 0], [0, 3, 1], [0, 0, 0]])
-
-
-@pytest.mark.long
-def test_runs_on_any_library(tmp_path, monkeypatch, capsys):
-    for n in range(36):
-        kind, artist = KINDS[n % 3], f"{KINDS[n % 3]} {n // 3 % 6}"
-        write_song(
-            tmp_path / f"music/{artist}/{n}.flac", kind, seed=n, seconds=2.0, title=f"{n}", artist=artist, genre=kind
-        )
-    with open_library(tmp_path / "library") as library:
-        library.add(tmp_path / "music")
-    tiny = replace(SHORT, splits=2, codewords=16, n_comparisons=100, Cs=(10.0,), max_iter=50, max_cuts=10)
-    monkeypatch.setattr(audio_kernels, "SHORT", tiny)
-    arguments = ["--json", "--library", str(tmp_path / "library")]
-    main("audio_kernels", "", audio_kernels.run, takes_library=True, arguments=arguments)
-    report = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert report["settings"]["songs"] == 36
-    rows = {(row["combination"], row["kernels"]): row for row in report["rows"]}
-    assert {("alone", TIMBRE), ("alone", ANY_KEY), ("alone", "rhythm")} <= set(rows)
-    assert not any("tags" in kernels for _, kernels in rows), "nobody has said anything"
-    # tones, noise and clicks: timbre tells them apart
-    assert rows["alone", TIMBRE]["AUC"] > 0.9
-    assert len(report["claims"]) == 5
 
 
 def test_library_without_aspects_gives_clear_error(tmp_path):

@@ -1,4 +1,4 @@
-"""The collections of the descriptors experiment: read from tiny files, and as they are."""
+"""Collections of descriptors, read from tiny files and as they are; the row of a changed query."""
 
 import lzma
 
@@ -8,6 +8,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from benchmarks.support.search_data import SPOTIFY
 from experiments.descriptors import Result, choose_by_validation, discriminants
+from experiments.robustness import table
 from experiments.support.descriptors import (
     LOADERS,
     Collection,
@@ -18,12 +19,14 @@ from experiments.support.descriptors import (
     load_spotify,
     split_rows,
 )
-from tests.shared import SHARED
+from musicsim.extensions.robustness.changes import UNCHANGED
+from musicsim.extensions.robustness.measuring import Found
+from tests.shared import SHARED, needs_data
 
-needs_descriptors = pytest.mark.skipif(
-    not (SHARED / "spotify_msd").is_dir(),
-    reason="no descriptors: set MUSICSIM_SHARED_DATA to the folder of public data sets",
-)
+# --- descriptors -----------------------------------------------------------------------------------------
+
+
+needs_descriptors = needs_data("spotify_msd")
 
 
 def write(path, text):
@@ -171,3 +174,17 @@ def test_collections_have_stated_sizes(name, n_songs, d, n_labels):
     assert songs.X.shape == (n_songs, d)
     assert np.isfinite(songs.X).all()
     assert len(np.unique(songs.labels) if songs.labels is not None else []) == n_labels
+
+
+# --- robustness ------------------------------------------------------------------------------------------
+
+
+def test_row_compares_with_the_unchanged_queries():
+    labels = {song: "A" if song < 110 else "B" for song in range(100, 125)} | {1: "A", 2: "A"}
+    plain = [Found(True, tuple(range(100, 110))), Found(True, tuple(range(105, 115)))]
+    noisy = [Found(False, (110, *range(101, 110))), plain[1]]
+    first, second = table("made", "Sound", {UNCHANGED: plain, "noise": noisy}, [1, 2], labels, ["A", "B"], seed=0)
+    assert (first["kept"], first["found"], first["P@1"]) == (1.0, 1.0, 1.0)
+    assert (second["kept"], second["found"], second["P@1"]) == (pytest.approx(0.95), 0.5, 0.5)
+    assert second["P@5"] == pytest.approx(0.9)
+    assert second["difference P@1"].startswith("-0.500")

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from benchmarks.support.report import Settings
 from experiments import feedback
 from musicsim.metric import feedback_metric
-from tests.shared import SHARED
+from tests.shared import needs_data
 
 
 def made_up(n=240, seed=0):
@@ -41,28 +40,9 @@ def test_query_and_shown_songs_do_not_count():
     assert found["before"] == pytest.approx(np.mean(y[nearest] == y[7]))
 
 
-def test_run_measures_every_space(monkeypatch):
-    monkeypatch.setattr(feedback, "load", lambda: made_up(100))
-    monkeypatch.setattr(feedback, "MARKS", (1, 15))
-    settings = Settings()
-    rows, claims = feedback.run(settings, lambda line: None)
-    assert len(rows) == len(claims) == 6
-    assert settings.facts["queries"] == 50
-    plain = rows[1]
-    assert plain["both"] > plain["before"]  # the songs differ in what nobody asks for
-
-
-@pytest.mark.skipif(
-    not (SHARED / "gtzan").is_dir(), reason="no GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-)
+@needs_data("gtzan")
 def test_real_songs_have_ten_genres():
     X, y = feedback.load()
     assert X.shape == (1000, 57)
     assert np.bincount(y).tolist() == [100] * 10
     np.testing.assert_allclose(X.std(axis=0), 1.0)
-
-
-def test_missing_data_gives_clear_error(monkeypatch):
-    monkeypatch.setattr(feedback, "shared_data", lambda: None)
-    with pytest.raises(SystemExit, match="MUSICSIM_SHARED_DATA"):
-        feedback.load()

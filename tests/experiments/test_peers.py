@@ -1,12 +1,11 @@
 """Sets of music, rows of scores, and peers in the experiments on real music, on the songs of the tests."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
 
-from benchmarks.support.report import Settings, main
+from benchmarks.support.report import Settings
 from experiments import ear, real_music
 from experiments.support.ear_vectors import PACKAGE, join, standardize
 from experiments.support.music_sets import MusicSet, find_pieces, music_sets
@@ -55,19 +54,6 @@ def test_row_of_one_composer_has_no_interval():
     pieces = Pieces((), np.array(["a"] * 6), np.array(["x"] * 6))
     of = Scores({measure: np.ones(6) for measure in ("P@1", "P@5", "package", "within")}, 0.0)
     assert score_row("of", of, of, pieces, 0).keys() == {"what", "P@1", "P@5", "package", "within", "skew"}
-
-
-def test_several_folders_of_music_are_options(capsys):
-    seen = []
-
-    def run(settings, _):
-        seen.append([f"{folder}" for folder in settings.sets])
-        return [], []
-
-    main("trial", "a trial", run, takes_sets=True, arguments=["--json", "--music", "a", "--music", "b"])
-    main("trial", "a trial", run, takes_sets=True, arguments=["--json"])
-    assert seen == [["a", "b"], []]
-    assert len([json.loads(line) for line in capsys.readouterr().out.splitlines()]) == 2
 
 
 def test_sets_are_labeled_copies_fitted_without_shipped_constants(tiny_library, labels, tmp_path):

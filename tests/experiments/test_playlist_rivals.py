@@ -394,7 +394,6 @@ def test_transitions_reject_unknown_song(song):
 # --- public data ---------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.skipif(not YES_SMALL.is_dir(), reason="no yes.com playlists: set MUSICSIM_SHARED_DATA")
 def test_rivals_reach_documented_scores_on_radio_playlists():
     playlists, tags = read_yes(YES_SMALL)

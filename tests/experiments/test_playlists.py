@@ -2,7 +2,6 @@
 
 import gzip
 import lzma
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 
 from benchmarks.libraries import generated_library
-from benchmarks.support.report import Settings
 from experiments import playlists
 from experiments.support.playlist_models import (
     APP,
@@ -47,13 +45,11 @@ from experiments.support.playlists import (
 )
 from musicsim.library import Library
 from musicsim.playlist import PlaylistModel, build_edges
-from tests.shared import SHARED
+from tests.shared import SHARED, needs_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-needs_playlists = pytest.mark.skipif(
-    not (SHARED / "yes").is_dir(), reason="no playlists: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-)
+needs_playlists = needs_data("yes")
 
 N_SONGS = 40
 
@@ -372,7 +368,6 @@ def test_aotm_joins_pairs_into_playlists(tmp_path):
     assert about.known == {}
 
 
-@pytest.mark.long
 @needs_playlists
 @pytest.mark.parametrize(
     ("name", "n_songs"), [("yes_small", 3168), ("yes_big", 9775), ("spotify", 14006), ("aotm", 26752)]
@@ -431,40 +426,6 @@ def test_demo_graph_ignores_test_playlists(heard, tmp_path):
     assert (a.incidence != b.incidence).nnz == 0
     c = demo_graph(heard, judged.lists(test) * 4)  # other lists, other company: it does come from what is handed in
     assert a.names != c.names or (a.incidence != c.incidence).nnz > 0
-
-
-def test_run_measures_every_available_collection(heard, rng, monkeypatch):
-    monkeypatch.setattr(playlists, "SHORT", {"yes_small": 2, "yes_big": 1, "demo": 2})
-    monkeypatch.setattr(playlists, "LOADERS", {"yes_small": lambda shared: tiny(rng, "yes_small")})
-    monkeypatch.setattr(playlists, "shared_data", lambda: heard)
-    monkeypatch.setattr(playlists, "demo_library", lambda seed, progress: Library.open(heard))
-    monkeypatch.setattr(playlists, "one_core_each", lambda: ThreadPoolExecutor(1))
-    settings = Settings()
-    rows, claims = playlists.run(settings, lambda line: None)
-    first = {next(iter(row)) for row in rows}
-    assert first == {"collection", "edges", "category", "weights of"}
-    models = {(row["collection"], row["model"]): row for row in rows if "collection" in row}
-    assert {collection for collection, _ in models} == {"yes_small", "demo"}
-    assert all(row["splits"] == 2 for row in models.values())
-    assert {row["category"] for row in rows if "category" in row} == {"even", "odd"}
-    assert [row["edges"] for row in rows if "thesis dialects at least level" in row] == [
-        TAGS, TAGS_JOINED, THESIS, THESIS_JOINED, APP,
-    ]  # fmt: skip
-    measured = [c for c in claims if c.value is not None]
-    assert {c.claim.partition(":")[0] for c in measured} == {"yes_small", "demo"}
-    assert {c.claim.partition(":")[0] for c in claims} == {"yes_small", "yes_big", "demo"}
-    assert settings.facts["lists"] == {"yes_small": 80, "demo": 120}
-
-
-def test_run_falls_back_to_demo_without_data(heard, monkeypatch):
-    monkeypatch.setattr(playlists, "SHORT", {"yes_small": 1, "demo": 1})
-    monkeypatch.setattr(playlists, "shared_data", lambda: None)
-    monkeypatch.setattr(playlists, "demo_library", lambda seed, progress: Library.open(heard))
-    monkeypatch.setattr(playlists, "one_core_each", lambda: ThreadPoolExecutor(1))
-    settings = Settings()
-    rows, _ = playlists.run(settings, lambda line: None)
-    assert {row["collection"] for row in rows if "collection" in row} == {"demo"}
-    assert settings.facts["data"].startswith("absent but for the demo")
 
 
 def test_dialect_uses_playlists_of_its_category_only(heard):

@@ -90,7 +90,6 @@ def test_ceilings_of_generated_votes(planted):
     assert others["votes"] < most["votes"] < 1
 
 
-@pytest.mark.long
 def test_planted_metric_is_learned(planted):
     settings = Settings(full=False)
     rows, claims = judge(*planted, TINY, settings, quiet)
@@ -115,8 +114,6 @@ def test_too_few_components_are_not_held_out(planted):
 
 
 def test_names_missing_files(tmp_path, styles_library):
-    with pytest.raises(Skipped, match="--labels"):
-        run(Settings(), quiet)
     file = tmp_path / "comparisons_final.csv"
     file.write_text(magnatagatune_file([((0, 1, 2), (1, 0, 0))]))
     settings = Settings(labels=file, library=styles_library)
@@ -125,7 +122,6 @@ def test_names_missing_files(tmp_path, styles_library):
     assert settings.facts["unmatched"] == 1
 
 
-@pytest.mark.long
 def test_library_gives_vectors_of_matched_clips(tmp_path, styles_library):
     from musicsim.explorer.snapshot.snapshot import snapshot_under
     from musicsim.library import Library

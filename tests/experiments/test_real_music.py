@@ -1,4 +1,4 @@
-"""The measures of the experiment on real music against loops, and what it does where there is no music."""
+"""Real music: measures against loops, distances in closed form, labels, and a mirror of its packages."""
 
 import csv
 import hashlib
@@ -6,6 +6,7 @@ import io
 import lzma
 import tarfile
 import threading
+from fnmatch import fnmatchcase
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,17 +15,28 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from benchmarks.support.report import Settings
-from experiments import real_music
+from experiments.albums import MEAN, distances, precisions
+from experiments.factors import find_distances
+from experiments.families import PAIRS, PLAIN, SOUND, confusions, find_families, pool, read_labels, table_rows
+from experiments.several_examples import CHOSEN_LIKE, CHOSEN_UNLIKE, LIKE, UNLIKE, Case, Space, evaluate
+from experiments.sound_changes import CHANGES, choose, describe, fit_gated, normal_scores, of_sound, take_power
 from experiments.support import game_music
 from experiments.support.blocks import block_features, joined_distances
 from experiments.support.game_music import FetchError, fetch
 from experiments.support.halves import gain_row, gains_of, halves
+from experiments.support.music_sets import MusicSet
 from experiments.support.parts import KeptParts
-from experiments.support.pieces import MIN_PIECES, Pieces, euclidean, labelled, scores, with_proximity
-from experiments.support.timbre import constants_of
+from experiments.support.pieces import MIN_PIECES, Pieces, Scores, euclidean, labelled, scores, with_proximity
+from experiments.support.timbre import constants_of, scale_lengths
 from musicsim import gaussians
+from musicsim.audio import SongFrames
+from musicsim.explorer.models.representations import SHAPE_SHARE, TIMBRE_SHRINKAGE
+from musicsim.explorer.search.query import Examples, find_similar
+from musicsim.explorer.snapshot.factors import Factors
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
+
+# --- real music ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -182,12 +194,6 @@ def test_failed_fetch_gives_clear_error(mirror, tmp_path):
     with pytest.raises(FetchError, match="not what the index of the archive says"):
         fetch(tmp_path / "music", lambda _: None)
     assert not (tmp_path / "music" / "x").exists()
-    (mirror / "dists/bookworm/main/binary-amd64/Packages.xz").unlink()
-    settings = Settings(cache=tmp_path / "cache")
-    rows, claims = real_music.run(settings, print)
-    assert rows == []
-    assert not claims[0].holds
-    assert "MUSICSIM_DEBIAN_MIRROR" in settings.facts["data"]
 
 
 def test_every_labeled_song_has_package_and_path():
@@ -228,3 +234,207 @@ def test_small_library_hides_selected_labels(tiny_library):
         assert set(leads) == {"codewords", "the sound alone"}
     with Library.open(tiny_library.folder) as untouched:
         assert len(untouched.songs()) == 12
+
+
+# --- albums ----------------------------------------------------------------------------------------------
+
+
+X = np.array([[0.0], [2.0], [3.0], [7.0], [20.0]])
+ALBUMS = [("a", np.array([0, 1])), ("a", np.array([2, 3])), ("b", np.array([4]))]
+
+
+def test_distances_are_those_of_their_definitions():
+    found = distances(X, ALBUMS)
+    expected = {
+        MEAN: 4.0,
+        "mean of all pairs": (3 + 7 + 1 + 5) / 4,
+        "mean of nearest pieces, both ways": ((3 + 1) / 2 + (1 + 5) / 2) / 2,
+    }
+    assert {kind: D[0, 1] for kind, D in found.items()} == pytest.approx(expected)
+    for D in found.values():
+        np.testing.assert_allclose(D, D.T)
+
+
+def test_precisions_ignore_composers_with_one_album():
+    values = precisions(distances(X, ALBUMS)[MEAN], np.array(["a", "a", "b"]))
+    np.testing.assert_allclose(values, [[1, 0.5, 0.5], [1, 0.5, 0.5], [np.nan] * 3])
+
+
+# --- factors ---------------------------------------------------------------------------------------------
+
+
+def test_distances_in_factors(own_styles):
+    songs = tuple(own_styles.songs()[:6])
+    own_styles.frame_files.aspects_path(songs[2].content_hash).unlink()
+    none = np.full(6, "")
+    found = find_distances(Factors(take_snapshot(own_styles)), Pieces(songs, none, none))
+    assert list(found) == ["Sound", "Sound, as search ranks", "timbre", "rhythm", "harmony"]
+    np.testing.assert_allclose(found["timbre"] ** 2 + found["rhythm"] ** 2, found["Sound"] ** 2, atol=1e-12)
+    assert np.isinf(found["harmony"][2]).all()
+    assert np.isfinite(np.delete(np.delete(found["harmony"], 2, axis=0), 2, axis=1)).all()
+
+
+# --- families --------------------------------------------------------------------------------------------
+
+
+METAL, ORCHESTRAL = PAIRS[0]
+
+
+def test_first_matching_label_counts():
+    paths = {
+        "/music/0ad-data/music/0_8Bit_Bonus_Track.ogg": "",
+        "/music/0ad-data/music/Epitaph.ogg": ORCHESTRAL,
+        "/music/wesnoth-1.16-music/music/battle.ogg": ORCHESTRAL,
+        "/music/widelands-data/music/ingame_16.ogg": METAL,
+        "/music/widelands-data/music/ingame_14.ogg": "",
+        "/music/fretsonfire-songs-sectoid/Metal madness/song.ogg": METAL,
+        "/music/fretsonfire-songs-sectoid/Feelings/song.ogg": "",
+        "/music/elsewhere/music/battle.ogg": "",
+    }
+    assert find_families([Path(path) for path in paths], read_labels()).tolist() == list(paths.values())
+
+
+def test_each_label_has_evidence_and_matches_pieces():
+    with game_music.LABELS.open(encoding="utf-8", newline="") as stream:
+        files = [(row["package"], "/".join(Path(row["path"]).parts[-2:])) for row in csv.DictReader(stream)]
+    packages = {package for package, _ in files}
+    for label in read_labels():
+        assert label.evidence
+        assert not label.family or any(label.family in pair for pair in PAIRS)
+        if label.package in packages:
+            assert any(label.package == package and fnmatchcase(name, label.files) for package, name in files), label
+
+
+@pytest.fixture
+def crafted(rng):
+    """Vectors of 12 metal songs, 14 orchestral pieces far from them, 6 songs without a family, and a metal song.
+
+    The last song is in the middle of the orchestral pieces, so it is closer to each than most of the others.
+    """
+    far = np.full(20, 10.0)
+    X = np.concatenate(
+        [rng.normal(size=(12, 20)), far + rng.normal(size=(14, 20)), -far + rng.normal(size=(6, 20)), far[None]]
+    )
+    return X, np.array([METAL] * 12 + [ORCHESTRAL] * 14 + [""] * 6 + [METAL])
+
+
+def test_shares_match_loops(crafted):
+    X, families = crafted
+    D = euclidean(X)
+    found = confusions({PLAIN: D}, families)
+    assert set(found) == {(METAL, ORCHESTRAL), (ORCHESTRAL, METAL)}, "other families are too small"
+    for (own, other), values in found.items():
+        for i in range(len(X)):
+            near = sorted((j for j in range(len(X)) if j != i), key=lambda j: D[i, j])[:10]
+            if families[i] == own:
+                assert values[PLAIN][i] == pytest.approx(np.mean([families[j] == other for j in near]))
+                assert values[f"own {PLAIN}"][i] == pytest.approx(np.mean([families[j] == own for j in near]))
+                assert values["chance"][i] == np.sum(families == other) / (len(X) - 1)
+            else:
+                assert np.isnan([values[PLAIN][i], values["chance"][i]]).all()
+
+
+def test_hub_among_another_family_counts_until_hubs_are_reduced(crafted):
+    X, families = crafted
+    D = euclidean(X)
+    found = confusions({PLAIN: D, SOUND: with_proximity(D, 1 / 3)}, families)
+    groups = [f"artist {i // 2}" for i in range(len(X))]
+    rows = {(row["songs"], row["ranking"]): row for row in table_rows("crafted", found, groups, 0)}
+    assert rows[ORCHESTRAL, PLAIN]["share"] == pytest.approx(0.1), "the hub is among the nearest of every piece"
+    assert rows[ORCHESTRAL, SOUND]["share"] < 0.1
+    assert rows[ORCHESTRAL, SOUND]["lead"].startswith("-")
+    assert rows[METAL, PLAIN]["share"] == pytest.approx(1 / 13), "the hub's own neighbors are all orchestral"
+    assert (rows[METAL, PLAIN]["queries"], rows[METAL, PLAIN]["artists"]) == (13, 7)
+    moved = np.where(np.arange(len(X))[:, None] == len(X) - 1, X[:1] + 0.1, X)
+    cured = confusions({PLAIN: euclidean(moved)}, families)
+    assert [np.nansum(values[PLAIN]) for values in cured.values()] == [0.0, 0.0]
+
+
+def test_sets_are_pooled_over_all_queries(crafted):
+    X, families = crafted
+    D = euclidean(X)
+    one, more = confusions({PLAIN: D}, families), confusions({PLAIN: D, SOUND: D}, families)
+    without = {}, ["c"] * 3
+    pooled, groups = pool([(one, ["a"] * len(X)), (more, ["b"] * len(X)), without])
+    assert len(groups) == 2 * len(X) + 3
+    for key, values in one.items():
+        assert SOUND not in pooled[key], "it is not known for both sets"
+        np.testing.assert_array_equal(pooled[key][PLAIN], [*values[PLAIN], *values[PLAIN], *[np.nan] * 3])
+
+
+# --- several examples ------------------------------------------------------------------------------------
+
+
+NONE = np.empty(0, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("like", "unlike", "score"), [([0, 5, 9], [], LIKE[CHOSEN_LIKE]), ([0, 5], [9], UNLIKE[CHOSEN_UNLIKE])]
+)
+def test_chosen_formula_matches_search_order(snapshot, like, unlike, score):
+    space = Space(snapshot.X.astype(np.float64))
+    nobody = np.zeros(len(space.X), dtype=bool)
+    scores = score(space, Case("", np.array(like), np.array(unlike, dtype=np.int64), nobody, nobody))
+    order = [row for row in np.argsort(scores, kind="stable").tolist() if row not in {*like, *unlike}]
+    ids = snapshot.row_ids
+    query = Examples(tuple(ids[like].tolist()), tuple(ids[unlike].tolist()))
+    hits = find_similar(snapshot, query, 12, max_per_artist=None, hub_reduction=True)
+    assert [hit.song.id for hit in hits] == ids[order].tolist()
+
+
+def test_results_are_scored_by_ranks_of_relevant_songs():
+    space = Space(np.array([[0.0], [1.0], [2.0], [3.0], [9.0]]))
+    right, unwanted = np.array([0, 1, 0, 1, 0], bool), np.array([0, 0, 1, 0, 0], bool)
+    precision, share = evaluate(space, Case("", np.array([0]), NONE, right, unwanted), lambda s, c: s.D[0])
+    assert precision == pytest.approx((1 / 1 + 2 / 3) / 2)
+    assert share == pytest.approx(1 / 4)
+
+
+# --- sound changes ---------------------------------------------------------------------------------------
+
+
+def test_gate_leaves_out_quiet_frames_only(rng):
+    mfcc = rng.normal(size=(6_000, 13))
+    mfcc[2_000:3_500, 0] -= 45 * np.sqrt(40)  # 45 dB quieter in each of 40 bands
+    frames = SongFrames(mfcc.astype(np.float16), None)
+    rows = np.concatenate(list(frames.blocks()))
+    is_loud = np.ones(6_000, dtype=bool)
+    is_loud[2_000:3_500] = False
+    for gate, kept in ((40, rows[is_loud]), (50, rows)):
+        whole = fit_gated(frames, gate).merge()
+        assert whole.n_frames.tolist() == [len(kept)]
+        # float32 results of sums in another order
+        np.testing.assert_allclose(whole.means[0], kept.mean(axis=0), atol=1e-3)
+        np.testing.assert_allclose(whole.covariances[0], np.cov(kept.T), rtol=1e-3, atol=1e-2)
+
+
+def test_transformed_vectors_keep_their_scale(rng):
+    X = rng.normal(size=(50, 4)) * [1, 2, 3, 4] + 5
+    unit = scale_lengths(X)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), np.sqrt(np.mean(np.sum(X**2, axis=1))))
+    np.testing.assert_allclose(unit / X, np.broadcast_to((unit / X)[:, :1], X.shape))
+    for Y in (take_power(X - X.mean(axis=0), 0.5), normal_scores(X)):
+        assert (np.argsort(Y, axis=0) == np.argsort(X, axis=0)).all()
+    np.testing.assert_allclose(take_power(X, 0.5).std(axis=0), X.std(axis=0))
+
+
+def test_setting_is_chosen_by_its_scores(rng):
+    def of(value):
+        return Scores({measure: np.array([np.nan, value]) for measure in ("P@1", "P@5", "within")}, 0.0)
+
+    assert choose([{"a": of(0.2), "b": of(0.5)}]) == "b"
+    assert choose([{"a": of(0.2), "b": of(0.5)}, {"a": of(0.9), "b": of(0.5)}]) == "a"
+
+
+def test_each_change_differs_from_sound(tiny_library):
+    songs = tuple(sorted(tiny_library.songs(), key=lambda song: song.content_hash))
+    pieces = Pieces(songs, np.array([song.artist for song in songs]), np.array([song.genre for song in songs]))
+    of = describe(MusicSet("tiny", tiny_library, pieces), print)
+    sound = of_sound(of, ())
+    own = {f"shrinkage {TIMBRE_SHRINKAGE}", f"share {SHAPE_SHARE}", "0.95"}  # settings of Sound
+    for change, ways in CHANGES.items():
+        for name, setting in ways.items():
+            D = setting(of, [of])
+            assert np.isfinite(D).all()
+            if change != "gate":  # these songs have no quiet passages
+                assert np.allclose(D, sound) == (name in own), name

@@ -13,6 +13,7 @@ from experiments.shuffled_evidence import (
     gains_of,
     join_folds,
     join_splits,
+    score_popularity,
     shuffle_listeners,
 )
 from experiments.support.audio import (
@@ -76,6 +77,12 @@ def test_shuffled_listeners_keep_popularity_of_artists(rng):
     for axis in (0, 1):
         np.testing.assert_array_equal(shuffled.tags.sum(axis=axis), tags.sum(axis=axis))
     np.testing.assert_array_equal(shuffled.X, artists.X)
+
+
+def test_popularity_ranks_artists_with_more_listeners_first():
+    relevance = Relevance.from_lists([[0, 1], [3]], 4, outside=True)
+    # the first query gets its two songs first; before the song of the second are two of three others
+    assert score_popularity(np.array([9.0, 7.0, 1.0, 5.0]), relevance) == pytest.approx((1 + 1 / 3) / 2)
 
 
 def test_interval_over_splits_is_as_wide_as_that_of_one_split():

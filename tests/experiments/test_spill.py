@@ -85,7 +85,6 @@ def songs():
     return song_vectors(9_000, 200, seed=3)  # more than one block
 
 
-@pytest.mark.long
 def test_songs_do_not_depend_on_core_count(songs, monkeypatch):
     X, Q = songs
     assert (X.shape, Q.shape, X.dtype, Q.dtype) == ((9_000, 222), (200, 222), np.float32, np.float32)
@@ -110,7 +109,6 @@ def test_metric_keeps_spectrum_share_from_thesis():
     assert kept.sum() / (ratio ** np.arange(512)).sum() == pytest.approx(0.95, abs=1e-9)
 
 
-@pytest.mark.long
 def test_spectrum_matches_covariance(songs):
     X, _ = songs
     values = spectrum(X)
@@ -218,24 +216,3 @@ def test_rows_show_medians_next_to_thesis_values():
         "lower quartile": pytest.approx(0.25), "upper quartile": pytest.approx(0.6), "recall@10": 1.0,
     }  # fmt: skip
     assert rows[1]["thesis recall@100"] is None
-
-
-@pytest.mark.long
-def test_small_run_produces_all_tables(monkeypatch):
-    monkeypatch.setattr(spill, "N_ROWS", 600)
-    monkeypatch.setattr(spill, "N_QUERIES", 20)
-    monkeypatch.setattr(spill, "shared_data", lambda: None)
-    monkeypatch.setattr("experiments.support.song_vectors.TRAINING_SONGS", 1_000)
-    settings = spill.Settings(seed=1)
-    rows, claims = spill.run(settings, lambda _: None)
-    first = [next(iter(row)) for row in rows]
-    assert [(name, len(list(group))) for name, group in itertools.groupby(first)] == [
-        ("rule", 144), ("at equal share", 16), ("topics", 3), ("timed, tau", 6),
-    ]  # fmt: skip
-    assert len(claims) == 14
-    assert "absent" in settings.facts["real data"]
-    about = settings.facts["data"]["generated"]
-    assert about["rows"] == 600
-    assert about["dimensions"] == 222
-    sizes = {(r["rule"], r["tau"], r["depth"]): r["rows examined"] for r in rows[:144]}
-    assert sizes["pca", 0.0, 5] == pytest.approx(600 / 32, abs=1)

@@ -1,14 +1,18 @@
-"""Results of benchmarks are kept, and make a table of who is first."""
+"""Kept results: the table of who is first, and the pages and short forms that name results."""
 
 import json
+import re
 
 import pytest
 
-from experiments.__main__ import keep_printed
+from experiments.__main__ import README, keep_printed, with_kept
 from experiments.support import tables
 from experiments.support.comparisons import COMPARED, Task, first_where, format_comparison
-from experiments.support.results import ROOT, read
+from experiments.support.results import KEPT, ROOT, read
 from experiments.support.tables import updated
+from musicsim.extensions.paper_tables.paper_tables import short_form
+
+# --- comparisons -----------------------------------------------------------------------------------------
 
 
 def report(name, rows, **parts):
@@ -148,3 +152,47 @@ def test_printed_results_never_replace_full_protocol(tmp_path, capsys):
 
 def test_compared_benchmarks_exist():
     assert all((ROOT / "benchmarks" / f"{name}.py").is_file() for name in COMPARED)
+
+
+# --- coverage page ---------------------------------------------------------------------------------------
+
+
+def test_coverage_page_refers_to_existing_files():
+    page = (ROOT / "docs" / "research" / "coverage.md").read_text(encoding="utf-8").partition("\n## ")[2]
+    said = re.findall(r"`([^`]+)`", page)
+    files = [name for name in said if name.endswith((".py", "/"))]
+    modules = [name for name in said if re.fullmatch(r"(experiments|benchmarks)\.\w+", name)]
+    assert len(files) > 30
+    assert len(modules) > 15
+    assert [name for name in files if not any((ROOT / at / name).exists() for at in ("musicsim", "."))] == []
+    assert [name for name in modules if not (ROOT / f"{name.replace('.', '/')}.py").exists()] == []
+
+
+# --- readme ----------------------------------------------------------------------------------------------
+
+
+def test_readme_matches_stored_results():
+    page = README.read_text(encoding="utf-8")
+    assert page == with_kept(page), "run `python -m experiments`"
+
+
+# --- short forms -----------------------------------------------------------------------------------------
+
+
+PACKAGES = ("experiments", "benchmarks")
+SCRIPTS = [(package, path.stem) for package in PACKAGES for path in sorted((ROOT / package).glob("*.py"))]
+SHORT = [path for path in sorted(KEPT.rglob("*.json")) if '"protocol": "short"' in path.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize(("package", "name"), SCRIPTS)
+def test_script_declares_short_form_if_it_has_one(package, name):
+    has_short = "settings.full" in (ROOT / package / f"{name}.py").read_text(encoding="utf-8")
+    assert bool(short_form(name, package)) == has_short
+
+
+@pytest.mark.parametrize("path", SHORT, ids=lambda path: path.stem)
+def test_stored_short_result_is_final_or_worth_running(path):
+    package = "benchmarks" if path.parent.name == "benchmarks" else "experiments"
+    text = short_form(json.loads(path.read_text(encoding="utf-8"))["name"], package)
+    assert "This is final" in text or "The full form is worth running" in text
+    assert not text.endswith("."), "tables.py adds the period"
