@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.library import Library
@@ -496,6 +496,31 @@ def test_title_of_song_comes_before_its_queue(page, address, home):
     page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
     player_plays(page, song.id)
     expect(page.get_by_test_id("player-title")).to_have_text(song.title)
+    page.unroute_all(behavior="ignoreErrors")
+
+
+def test_late_description_is_not_given_to_songs_of_another_library(page, address, home):
+    """The ids of songs start with 1 in every library."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/tracks?library=library", hold)
+    visit(page, address)
+    wait_for_map(page)
+    play = "([song, library]) => window[Symbol.for('musicsim.player')].playSongs([song], 0, {library, titles: []})"
+    page.evaluate(play, [1, "library"])
+    until(lambda: page.wait_for_timeout(20) or held)
+    page.route("**/api/tracks?library=single", lambda route: None)  # never answered
+    page.evaluate(play, [1, "single"])
+    with page.expect_response("**/api/tracks?library=library"):
+        held[0].continue_()
+    page.evaluate(
+        "() => fetch('api/libraries').then((answer) => answer.json())"
+    )  # the player has read its answer by then
+    expect(page.get_by_test_id("player")).to_have_attribute("data-song-id", "1")
+    assert page.evaluate("() => window[Symbol.for('musicsim.player')].track.title") == ""
     page.unroute_all(behavior="ignoreErrors")
 
 

@@ -263,7 +263,7 @@ export class Engine {
   }
 
   /** Play songs of a library. */
-  async playSongs(ids, start, { library, name = "", titles = /** @type {any[]} */ ([]) }) {
+  playSongs(ids, start, { library, name = "", titles = /** @type {any[]} */ ([]) }) {
     this.play(ids.map((id, i) => trackOf(library, id, titles[i])), start, { library, name });
   }
 
@@ -276,6 +276,7 @@ export class Engine {
       console.debug("player: songs without a description", error);
       return /** @type {Track[]} */ ([]);
     });
+    if (library !== this.library) return; // its songs have other ids
     this.tracks = queues.describe(this.tracks, tracks);
     this.announce();
     this.queueChanged();

@@ -6,7 +6,7 @@ const notify = (/** @type {Error} */ error) => theClient().player.view?.notify(e
 
 /** Replace the queue and play. @param {number[]} ids @param {number} start @param {{library: string, titles?: {title: string}[]}} of */
 export function playSongs(ids, start, of) {
-  theClient().player.playSongs(ids, start, of).catch(notify);
+  theClient().player.playSongs(ids, start, of);
 }
 
 /** Append songs to the queue. @param {number[]} ids @param {string} library */
