@@ -62,9 +62,9 @@ def list_songs(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    words = " ".join(query or [])
+    words = join_arguments(query or [])
     with open_library(library) as lib:
-        songs = sort_songs(_find_songs(lib, query) if query else lib.songs(), request)
+        songs = sort_songs(_find_songs(lib, words) if words else lib.songs(), request)
     if as_json:
         emit([song_json(song) for song in songs])
     if words and not songs:
@@ -77,9 +77,9 @@ def list_songs(
     show(names, zip(*(texts[name] for name in names), strict=True), caption=caption)
 
 
-def _find_songs(library: Library, arguments: Sequence[str]) -> Sequence[Song]:
+def _find_songs(library: Library, words: str) -> Sequence[Song]:
     snapshot = snapshot_under(library, None)
-    mask = filter_rows(snapshot, Filters(words=join_arguments(arguments)))
+    mask = filter_rows(snapshot, Filters(words=words))
     return library.songs() if mask is None else snapshot.songs_at(mask.nonzero()[0])
 
 

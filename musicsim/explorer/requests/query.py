@@ -51,7 +51,7 @@ _OTHER_NAMES = {"bpm": "tempo", "length": "minutes", "stars": "rating"}
 _DAYS = {"": 1, "d": 1, "w": 7, "m": 30, "y": 365}
 _NEVER = "never"
 _SEPARATORS = ("or", ",")
-_MINUS = ("-", "^")  # a shell reads “-” at the start of an argument as an option
+_MINUS = "-^"  # a shell reads “-” at the start of an argument as an option
 _OPPOSITE = {
     "is": "is not", "contains": "does not contain", "match": "do not match", "in the last": "not in the last",
 }  # fmt: skip
@@ -129,6 +129,11 @@ class Condition(Document):
         return self.comparison in _NEGATIVE
 
     @property
+    def is_exact(self) -> bool:
+        """Return True if the names are whole names, not parts of names."""
+        return "is" in self.comparison.split()
+
+    @property
     def opposite(self) -> Self | None:
         """The condition that the other songs meet, or None if there is none of this field."""
         opposite = _OPPOSITE.get(self.comparison)
@@ -148,7 +153,7 @@ class Condition(Document):
         if kind == "similar":
             percent = "%" * (self.comparison == "nearest percent")
             return f"{self.field}:{float(self.value[0]):.10g}{percent}@{_write_list(self.songs)}"
-        exact = "=" * (kind == "names" and "is" in self.comparison.split())
+        exact = "=" * (kind == "names" and self.is_exact)
         return f"{'-' * self.is_negative}{self.field}:{exact}{_write_list(self.value)}"
 
     @property
@@ -194,6 +199,11 @@ class Problem:
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def sentence(self) -> str:
+        """The term, and why it cannot be read."""
+        return f"“{self.text}”: {self.why}"
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -204,8 +214,7 @@ class Group:
     is_not: bool = False
 
     def __str__(self) -> str:
-        joint = " " if self.match == "all" else " or "
-        return f"{'-' * self.is_not}({joint.join(map(str, self.terms))})"
+        return f"{'-' * self.is_not}({join_terms(self.match, self.terms)})"
 
 
 Term = Text | Condition | Group | Problem
@@ -228,8 +237,7 @@ def join_arguments(arguments: Sequence[str]) -> str:
 
 def _restore_quotes(argument: str) -> str:
     name, colon, value = argument.partition(":")
-    is_field = bool(colon) and _OTHER_NAMES.get(name.lstrip("-^"), name.lstrip("-^")) in FIELDS
-    if not is_field or not re.search(r"\s", value) or re.search(r"['\"]|\w:", value):
+    if not colon or _field_of(name) is None or not re.search(r"\s", value) or re.search(r"['\"]|\w:", value):
         return argument
     is_exact = "=" * value.startswith("=")
     return f"{name}:{is_exact}{_quote(value.removeprefix('='))}"
@@ -286,7 +294,7 @@ class _Parser:
             elif token["compared"]:
                 words += token[0].split()
             elif token["quoted"]:
-                quoted = [one for word in token["quoted"].strip("-^")[1:-1].split() for one in _read_word(word)]
+                quoted = [one for word in token["quoted"].strip(_MINUS)[1:-1].split() for one in _read_word(word)]
                 words += ["not"] * (bool(token["no"]) and quoted[:1] != ["not"]) + quoted
             elif token[0].casefold() in _SEPARATORS and BY_SOUND not in " ".join(words).casefold():
                 end_words()
@@ -300,6 +308,13 @@ class _Parser:
         return Group("any", tuple(t[0] if len(t) == 1 else Group("all", tuple(t)) for t in full), is_not)
 
 
+def _field_of(name: str) -> str | None:
+    """Return the field that a name means, also with a minus before it; None if there is no such field."""
+    name = name.lstrip(_MINUS).casefold()
+    field = _OTHER_NAMES.get(name, name)
+    return field if field in FIELDS else None
+
+
 def _read_field(token: re.Match[str]) -> Condition | Group | Problem | None:
     name = token["field"] or token["compared"]
     return read_term(name, token["value"] or token["number"]) if name else None
@@ -307,7 +322,7 @@ def _read_field(token: re.Match[str]) -> Condition | Group | Problem | None:
 
 def _read_word(word: str) -> list[str]:
     word = word.replace('"', "")
-    rest = word.lstrip("-^")
+    rest = word.lstrip(_MINUS)
     if rest == word:
         return [word] if word else []
     return ["not", rest] if rest and rest.casefold() not in _SEPARATORS else []
@@ -315,14 +330,14 @@ def _read_word(word: str) -> list[str]:
 
 def read_term(name: str, value: str) -> Condition | Group | Problem | None:
     """Read ``field:value``; None if there is no such field."""
-    is_not, name = name.startswith(_MINUS), name.lstrip("-^").casefold()
-    field = _OTHER_NAMES.get(name, name)
-    if field not in FIELDS:
+    field = _field_of(name)
+    if field is None:
         return None
+    is_not = name[0] in _MINUS
     try:
         condition = make_condition(field=field, **_read_value(field, FIELDS[field], value))
     except ValueError as error:
-        return Problem(f"{'-' * is_not}{name}:{value}", str(error))
+        return Problem(f"{'-' * is_not}{name.lstrip(_MINUS).casefold()}:{value}", str(error))
     if not is_not:
         return condition
     return condition.opposite or Group("all", (condition,), is_not=True)
@@ -358,11 +373,9 @@ def _read_range(kind: Kind, text: str) -> dict[str, object]:
         if text.startswith(comparison):
             return {"comparison": comparison, "value": [_number(text[len(comparison) :], kind)]}
     low, dots, high = text.partition("..")
-    if not dots:
-        return {"comparison": "=", "value": [_number(low, kind)]}
-    if not low or not high:
+    if dots and not (low and high):
         return {"comparison": ">=" if low else "<=", "value": [_number(low or high, kind)]}
-    return {"comparison": "between", "value": [_number(low, kind), _number(high, kind)]}
+    return {"comparison": "between" if dots else "=", "value": parse_numbers(kind, text)}
 
 
 def _write_range(comparison: str, low: float, high: float = math.nan) -> str:

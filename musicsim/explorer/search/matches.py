@@ -65,7 +65,8 @@ def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list
         return by_sound
     sub = "songs that match these words"
     if words.unknown:
-        sub += f"; not understood: {'; '.join(filter(None, [', '.join(words.unexplained), *words.hints]))}"
+        sentences = (problem.sentence for problem in words.problems)
+        sub += f"; not understood: {'; '.join(filter(None, [', '.join(words.strange), *sentences]))}"
     return [_words_match(words, sub), *by_sound]
 
 

@@ -61,8 +61,7 @@ def _match_lasting(snapshot: Snapshot, condition: Condition, _latest_play: int) 
         )
         return compared
     names = [str(name) for name in condition.value]
-    is_exact = kind == "choice" or "is" in condition.comparison.split()
-    return _MATCHERS[condition.field](snapshot, _Names(names, is_exact))
+    return _MATCHERS[condition.field](snapshot, _Names(names, condition.is_exact))
 
 
 class _Names:

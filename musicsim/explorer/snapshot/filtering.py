@@ -151,21 +151,20 @@ def filter_choices(snapshot: Snapshot) -> FilterChoices:
 def _fits_words(snapshot: Snapshot, text: str) -> list[Condition]:
     words = parse_words(snapshot, text)
     if words.unknown:
-        raise NotFoundError(f"{snapshot.library.name}: {explain_unknown(snapshot, words)}")
+        raise NotFoundError(f"{snapshot.library.name}: {_explain_unknown(snapshot, words)}")
     return [_condition_of_part(snapshot, part) for part in words.parts]
 
 
-def explain_unknown(snapshot: Snapshot, words: Words) -> str:
+def _explain_unknown(snapshot: Snapshot, words: Words) -> str:
     """Say which terms of a query are not understood, and what to write instead."""
-    sentences = list(words.hints)
-    strange = words.unexplained
-    if strange:
+    sentences = [problem.sentence for problem in words.problems]
+    if words.strange:
         sentences.append(
-            f"nothing matches {', '.join(f'“{word}”' for word in strange)}. "
+            f"nothing matches {', '.join(f'“{word}”' for word in words.strange)}. "
             f"Leave it out. Some words that this library knows: {', '.join(suggest_words(snapshot))}."
         )
     fields = known_fields()
-    if any(":" in word or word in fields for word in strange):
+    if any(":" in word or word in fields for word in words.strange):
         sentences.append(f"A field has a colon and a value, such as tempo:120.. The fields are {', '.join(fields)}.")
     return " ".join(sentences)
 

@@ -95,14 +95,14 @@ class Words:
     """The conditions in a text, and words that the library does not know."""
 
     parts: tuple[Part, ...]
-    unknown: tuple[str, ...]
-    hints: tuple[str, ...] = ()  # sentences about terms that cannot be read, which are among `unknown`
+    strange: tuple[str, ...]  # words that match nothing
+    problems: tuple[Problem, ...] = ()  # terms that cannot be read
     lacks_ranking: bool = False  # whether the text says "sounds like", but no extension ranks songs by sound
 
     @property
-    def unexplained(self) -> list[str]:
-        """Unknown words without a hint."""
-        return [word for word in self.unknown if not any(hint.startswith(f"“{word}”: ") for hint in self.hints)]
+    def unknown(self) -> tuple[str, ...]:
+        """The words and terms that are not understood."""
+        return (*self.strange, *(problem.text for problem in self.problems))
 
     @property
     def known(self) -> str:
@@ -180,8 +180,8 @@ class _Reader:
             parts = parts if len(alternatives) > 1 else alternatives
         return Words(
             parts,
-            tuple(word for words in read for word in words.unknown),
-            tuple(hint for words in read for hint in words.hints),
+            tuple(word for words in read for word in words.strange),
+            tuple(problem for words in read for problem in words.problems),
             any(words.lacks_ranking for words in read),
         )
 
@@ -189,7 +189,7 @@ class _Reader:
         if isinstance(term, Text):
             return self._read_text(term.words)
         if isinstance(term, Problem):
-            return Words((), (term.text,), (f"“{term.text}”: {term.why}",))
+            return Words((), (), (term,))
         if isinstance(term, Condition) and term.field == "words":
             term = replace(parse_query(str(term.value[0])), is_not=term.is_negative)
         if isinstance(term, Condition):

@@ -9,7 +9,7 @@ from musicsim.cli import console
 from musicsim.cli.options import take_request
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.extensions.rules import files
-from musicsim.extensions.rules.finding import find_songs
+from musicsim.extensions.rules.finding import find_songs, save_checked
 from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library.importing import day_of
@@ -40,9 +40,7 @@ def save(
 ) -> None:
     """Save a rule, and count the songs that follow it now; it replaces a rule with the same name."""
     with console.open_library(library) as lib:
-        snapshot = snapshot_under(lib, None)
-        find_songs(snapshot, request.rule())  # raises an error before anything changes
-        _report(snapshot, RuleStore(lib).save(name, request.rule()), as_json=as_json)
+        _report(snapshot_under(lib, None), save_checked(lib, name, request.rule()), as_json=as_json)
 
 
 @group.command()

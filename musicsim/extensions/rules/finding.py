@@ -13,7 +13,7 @@ from musicsim.explorer.snapshot.filtering import match_condition
 from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.explorer.snapshot.song_numbers import read_column
 from musicsim.extensions.rules.rule import Rule
-from musicsim.extensions.rules.store import RuleStore
+from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library import Library, Song
 
 
@@ -39,6 +39,12 @@ def find_songs(snapshot: Snapshot, rule: Rule, now: float | None = None) -> Foun
     rows = np.flatnonzero(_join(snapshot, rule.match, masks))
     ordered = _limit(snapshot, rule, _order(snapshot, rule, rows, now))
     return Found(len(rows), ordered)
+
+
+def save_checked(library: Library, name: str, rule: Rule) -> SavedRule:
+    """Save a rule; raises the errors of :func:`find_songs` and of the store before anything changes."""
+    find_songs(snapshot_under(library, None), rule)
+    return RuleStore(library).save(name, rule)
 
 
 def songs_named(library: Library, name: str, model: str | None) -> Sequence[Song] | None:

@@ -8,7 +8,7 @@ from musicsim.api.parameters import LibraryQuery, ModelQuery, read_query
 from musicsim.explorer.libraries import open_library
 from musicsim.explorer.rendering import render_song
 from musicsim.explorer.snapshot.snapshot import snapshot_under
-from musicsim.extensions.rules.finding import find_songs
+from musicsim.extensions.rules.finding import find_songs, save_checked
 from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore
 
@@ -29,10 +29,8 @@ def save_rule(
     name: _Name, request: Annotated[RuleRequest, Depends(read_query(RuleRequest))], library: LibraryQuery = None
 ) -> dict[str, Any]:
     """Save a rule; it replaces a rule with the same name."""
-    opened = open_library(library)
     try:
-        find_songs(snapshot_under(opened, None), request.rule())  # raises an error before anything changes
-        return RuleStore(opened).save(name, request.rule()).as_json()
+        return save_checked(open_library(library), name, request.rule()).as_json()
     except ValueError as error:
         raise HTTPException(422, str(error)) from error
 

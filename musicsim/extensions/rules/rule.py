@@ -124,7 +124,7 @@ def _condition_of(term: query.Term) -> Condition:
     if isinstance(term, Condition):
         return term
     if isinstance(term, query.Problem):
-        raise ValueError(f"{term.text}: {term.why}")
+        raise ValueError(term.sentence)
     comparison, text = "match", str(term)
     if isinstance(term, query.Group):
         comparison = "do not match" if term.is_not else "match"
