@@ -38,7 +38,7 @@ from benchmarks.support.report import Claim, Progress, Settings, at_least, main,
 from experiments.support.descriptors import Collection, load_gtzan, load_lastfm, load_spotify
 from experiments.support.uci import one_core_each
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
-from musicsim.explorer.learning.verdict import RANKED
+from musicsim.explorer.learning.verdict import RANKING_MEASURES
 from musicsim.extensions.pooling.disclosure import Estimate, bin_count, differences_of, step_of
 from musicsim.extensions.pooling.measuring import round_difference
 from musicsim.extensions.pooling.random_effects import Combined, combine_effects
@@ -92,7 +92,7 @@ class Songs:
         is_relevant = relevance.judgments(np.arange(len(rows))) == 1
         scores = [score_all(cdist(X[rows], X[rows]), is_relevant) for X in self.models]
         has_score = np.isfinite(scores[0]["auc"])
-        before, after = ({measure: one[measure][has_score] for measure in RANKED} for one in scores)
+        before, after = ({measure: one[measure][has_score] for measure in RANKING_MEASURES} for one in scores)
         return differences_of(before, after, [self.names[a] for a in self.collection.artists[rows[has_score]]])
 
     def rows_of(self, artists: Int64Array) -> Int64Array:
@@ -221,7 +221,7 @@ def measure_set(name: str, how: str, n: int, seed: int) -> list[dict[str, Any]]:
         for size in (N_LIBRARIES,) if how == "parted" else SIZES:
             groups = (slice(start, start + size) for start in range(0, len(effects) - size + 1, size))
             pools = [covers(effects[group], errors[group], truth) for group in groups]
-            row = {"part": "sets", "set": name, "how": how, "measure": RANKED[measure], "libraries": size}
+            row = {"part": "sets", "set": name, "how": how, "measure": RANKING_MEASURES[measure], "libraries": size}
             rows.append(row | {"truth": truth, "left out": n - len(exact)} | summarize(pools))
     return rows
 
@@ -238,9 +238,11 @@ def remove_songs(name: str, n_songs: int, n: int, seed: int) -> list[dict[str, A
         before, after = songs.measure(rows), songs.measure(np.delete(rows, rng.integers(len(rows))))
         if not before or not after:
             continue
-        moved = [move for measure in RANKED for move in _moves(before[measure], after[measure])]
+        moved = [move for measure in RANKING_MEASURES for move in _moves(before[measure], after[measure])]
         same_bins = bin_count(len(rows)) == bin_count(len(rows) - 1)
-        is_same.append(same_bins and all(round_difference(*before[m]) == round_difference(*after[m]) for m in RANKED))
+        is_same.append(
+            same_bins and all(round_difference(*before[m]) == round_difference(*after[m]) for m in RANKING_MEASURES)
+        )
         is_in_step.append(max(moved) <= 1)
         moves += moved
     row = {

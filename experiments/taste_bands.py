@@ -35,7 +35,7 @@ from experiments.support.uci import one_core_each
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.explorer.snapshot.factors import Factors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.survey.tastes import costs, pairs_apart, sample_tastes
+from musicsim.explorer.survey.tastes import answer_costs, pairs_apart, sample_tastes
 from musicsim.explorer.trials.rates import measure_rate
 from musicsim.extensions.taste_card.parts import Parts
 from musicsim.extensions.taste_card.shares import Band, Choices, Fit
@@ -100,7 +100,7 @@ class Listener:
 def part_costs(blocks: Blocks, questions: Int64Array, form: str) -> Float64Array:
     """Return the costs of the options in each part, whose mean squared distance is 1."""
     apart = [pairs_apart(X, questions).sum(axis=2) / (2 * X.var(axis=0, ddof=1).sum()) for X in blocks]
-    return costs(np.stack(apart, axis=2), questions.shape[1], form)
+    return answer_costs(np.stack(apart, axis=2), questions.shape[1], form)
 
 
 def chosen_differences(options: Float64Array, chosen: Int64Array) -> list[Float64Array]:

@@ -23,7 +23,7 @@ def find_calls() -> dict[str, set[str]]:
         text = path.read_text(encoding="utf-8")
         module = path.relative_to(CHECKOUT / "musicsim").with_suffix("").as_posix().replace("/", ".")
         for node in ast.walk(ast.parse(text)) if "load_hooks" in text else ():
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "load_hooks":
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "load_hooks":
                 calls[ast.unparse(node.args[0])].add(module.removesuffix(".__init__"))
     return dict(calls)
 

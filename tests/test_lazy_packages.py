@@ -17,8 +17,10 @@ import musicsim
 PACKAGES = [
     "api",
     "audio",
+    "cli",
     "codebook",
     "evaluation",
+    "explorer",
     "gaussians",
     "hashing",
     "kernels",
@@ -29,6 +31,9 @@ PACKAGES = [
     "playlist",
     "relevance",
     "search",
+    "ui",
+    "ui.base",
+    "ui.components",
 ]
 
 

@@ -142,6 +142,26 @@ TEST_PLACES = ("tests", "benchmarks", "experiments", "docs")
 
 
 @pytest.mark.long
+def test_extensions_import_from_packages_that_offer_names():
+    page = (CHECKOUT / "docs/connect/extensions.md").read_text()
+    offered = set(re.findall(r"`(musicsim\.[\w.]+)`", page.partition("## What to import")[2].partition("## Rules")[0]))
+    inside = CHECKOUT / "musicsim/extensions"
+    used = {
+        (str(file.relative_to(inside)), node.module)
+        for file in inside.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("musicsim.")
+    }
+    deep = {module for _, module in used if module.count(".") > 1 and not module.startswith("musicsim.extensions.")}
+    assert deep == {package for package in offered if package.count(".") > 1}
+    one_level = {module for _, module in used if is_package(module)}
+    assert one_level <= offered
+
+
+def is_package(module: str) -> bool:
+    return module.count(".") == 1 and (CHECKOUT / module.replace(".", "/")).is_dir()
+
+
 def test_app_imports_are_declared():
     # beets imports the plugin, so the app does not require it; the optional packages are extras
     assert undeclared(APP_PLACES, canonical(APP) | canonical(OPTIONAL) | {"beets"}) == {}

@@ -61,7 +61,7 @@ from musicsim.library import Library
 from musicsim.library.archive.backups import back_up
 from musicsim.library.disk.arrays import RowFile, atomic_folder, atomic_path
 from musicsim.library.disk.scratch import scratch_of
-from musicsim.library.media.playlist_files import FORMATS
+from musicsim.library.media.playlist_files import PLAYLIST_FORMATS
 from musicsim.library.stores.judgments import opinions_in_memory
 from musicsim.progress import no_progress
 from musicsim.public import safe_message, visitor_may
@@ -460,10 +460,10 @@ def test_folders_are_hidden_from_visitors(strangers):
     assert not len(strangers.ids_matching([songs[0].path.parts[1].casefold()]))
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", PLAYLIST_FORMATS)
 def test_playlists_contain_file_names_without_folders(kind, strangers):
     songs = strangers.songs()
-    written = FORMATS[kind]("list", songs, relative_to=None).decode()
+    written = PLAYLIST_FORMATS[kind]("list", songs, relative_to=None).decode()
     assert songs[0].path.name in written or songs[0].path.name.replace(" ", "%20") in written
     assert str(songs[0].path.parent) not in written
     assert PurePath(songs[0].path).parts[1] not in written

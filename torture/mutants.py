@@ -18,7 +18,7 @@ from musicsim.explorer.models.files import read_model_file
 from musicsim.extensions.embeddings.vectors import EmbeddingStore
 from musicsim.library import Library
 from musicsim.library.archive.backups import restore
-from musicsim.library.importing import preview, read_listening
+from musicsim.library.importing import preview_import, read_listening
 from musicsim.library.importing.answers import export_answers, import_answers
 from musicsim.progress import no_progress
 from tests.audio.signals import as_bytes, encoded, music
@@ -196,7 +196,7 @@ def import_mutants(folder: Path) -> Iterator[Attempt]:
                 if path.name == "answers.csv":
                     import_answers(library, path)
                 else:
-                    preview(library, read_listening([path]))
+                    preview_import(library, read_listening([path]))
 
             yield read
 

@@ -17,7 +17,7 @@ from experiments.support.timbre import constants_of, model_vectors
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.search_ranking import score_search
-from musicsim.explorer.learning.verdict import MEASURES, Lead, find_losses, leads_of
+from musicsim.explorer.learning.verdict import VERDICT_MEASURES, Lead, find_losses, leads_of
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.refresh import refresh
@@ -182,5 +182,5 @@ def evaluate_library(
     row: dict[str, Any] = {"kept": said[:80], "queries": len(queries), "composers": len(hidden)}
     for against, found in leads.items():
         for name, lead in found.items():
-            row[f"{MEASURES[name]} over {against}"] = format_lead(lead.mean, lead.low, lead.high)
+            row[f"{VERDICT_MEASURES[name]} over {against}"] = format_lead(lead.mean, lead.low, lead.high)
     return row, leads

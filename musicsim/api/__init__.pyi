@@ -1,7 +1,16 @@
 from .guard import Guard as Guard
 from .guard import read_allowed_hosts as read_allowed_hosts
 from .http import http_interface as http_interface
+from .parameters import LibraryQuery as LibraryQuery
+from .parameters import ModelQuery as ModelQuery
+from .parameters import SongPath as SongPath
+from .parameters import read_query as read_query
+from .responses import convert_errors as convert_errors
 from .responses import filter_routes as filter_routes
+from .responses import parse_range as parse_range
+from .responses import respond_with_sound as respond_with_sound
+from .responses import status_of as status_of
 from .routes import path_prefix as path_prefix
+from .routes import respond_with_song as respond_with_song
 from .routes import routes as routes
 from .visitors import Visitors as Visitors

@@ -7,10 +7,9 @@ from fastapi import APIRouter, HTTPException, Path, Query, Response
 
 from musicsim.api.bodies import TextSafeJSON
 from musicsim.api.parameters import LibraryQuery, ModelQuery
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import open_library, snapshot_under, take_snapshot
 from musicsim.explorer.search.form import describe_options, find_choices
 from musicsim.explorer.search.matches import KINDS, ids_of_match, song_matches, trim_text
-from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
 from musicsim.explorer.snapshot.words import suggest_words
 from musicsim.public import visitor_may
 

@@ -15,20 +15,31 @@ from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath, read_que
 from musicsim.api.responses import Refusal, filter_routes, status_of
 from musicsim.api.sound_files import SOUND_BODY, UPLOAD_NAME, analyze_file, receive_file, take_slot
 from musicsim.errors import MusicsimError
-from musicsim.explorer import job_views, jobs
-from musicsim.explorer.libraries import default_folder, library_folders, open_library
-from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.playlists.shared_walk import share_walk
+from musicsim.explorer import (
+    Hit,
+    PlaylistRequest,
+    SearchRequest,
+    default_folder,
+    find_requested,
+    job_views,
+    jobs,
+    load_report,
+    make_example,
+    open_library,
+    render_fields,
+    render_result,
+    render_song,
+    share_walk,
+    snapshot_under,
+    take_snapshot,
+)
+from musicsim.explorer.libraries import library_folders
 from musicsim.explorer.refresh.model_text import name_for
-from musicsim.explorer.rendering import render_fields, render_model, render_result, render_song, render_steps
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.requests.search import MAX_RESULTS, SearchRequest
+from musicsim.explorer.rendering import render_model, render_steps
+from musicsim.explorer.requests.search import MAX_RESULTS
 from musicsim.explorer.requests.training import TrainingRequest
-from musicsim.explorer.search.query import Hit, make_example
-from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES
-from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
-from musicsim.library.scan.files import content_hash
+from musicsim.library import content_hash
 from musicsim.public import is_public, safe_message, visitor_may
 from musicsim.registry import load_each
 

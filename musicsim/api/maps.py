@@ -6,10 +6,8 @@ from fastapi import APIRouter, Response
 
 from musicsim.api.bodies import TextSafeJSON
 from musicsim.api.parameters import LibraryQuery, ModelQuery
-from musicsim.explorer.libraries import open_library
-from musicsim.explorer.rendering import render_fields
+from musicsim.explorer import Snapshot, open_library, render_fields, snapshot_under
 from musicsim.explorer.snapshot.map_columns import colors_offered
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.public import is_public, visitor_may
 
 router = APIRouter()

@@ -6,7 +6,8 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import HTTPException, Path, Query
 
-from musicsim.explorer.requests.options import Option, options_of
+from musicsim.explorer import options_of
+from musicsim.explorer.requests.options import Option
 
 T = TypeVar("T")
 

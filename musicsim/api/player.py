@@ -8,12 +8,9 @@ from starlette.routing import BaseRoute, Route
 
 from musicsim.api.responses import status_of
 from musicsim.errors import LibraryAwayError, MusicsimError
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import PlaylistRequest, open_library, share_walk, snapshot_under
 from musicsim.explorer.playlists.queue import continue_queue
-from musicsim.explorer.playlists.shared_walk import share_walk
 from musicsim.explorer.playlists.tracks import make_queue_tracks, render_track
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.public import safe_message, visitor_may
 
 _N_FOLLOWING = 5

@@ -9,27 +9,33 @@ from starlette.concurrency import run_in_threadpool
 from musicsim.api.bodies import Body, SongId, TextSafeJSON, describe_body, read_body
 from musicsim.api.parameters import LibraryQuery, ModelQuery, check_limit
 from musicsim.api.sounds import find_sound
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import (
+    MAX_EXAMPLES,
+    PlaylistRequest,
+    QueueItem,
+    SearchRequest,
+    Snapshot,
+    Thumbs,
+    open_library,
+    options_of,
+    render_song,
+    share_walk,
+    snapshot_under,
+)
 from musicsim.explorer.playlists.farther import share_farther
 from musicsim.explorer.playlists.queue import (
     MAX_CALMER,
-    MAX_EXAMPLES,
     SURPRISE,
     Heard,
-    QueueItem,
     QueueRequest,
     build_queue,
     make_queue_request,
     narrow_energy,
 )
-from musicsim.explorer.playlists.shared_walk import find_walk, share_walk
+from musicsim.explorer.playlists.shared_walk import find_walk
 from musicsim.explorer.playlists.tracks import make_queue_tracks, render_track
-from musicsim.explorer.rendering import list_facts, render_finding, render_song
-from musicsim.explorer.requests.options import Option, OptionError, options_of
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
+from musicsim.explorer.rendering import list_facts, render_finding
+from musicsim.explorer.requests.options import Option, OptionError
 from musicsim.explorer.snapshot.words import parse_words
 from musicsim.library import Library
 from musicsim.public import is_public, visitor_may

@@ -19,10 +19,9 @@ from musicsim.api.player import player_routes
 from musicsim.api.responses import convert_errors, is_known, wait_for
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import Snapshot, open_library, take_snapshot
 from musicsim.explorer.snapshot.drawn_covers import draw_cover
 from musicsim.explorer.snapshot.map_columns import map_column
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.hooks import RemoteSound
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers

@@ -10,8 +10,7 @@ from musicsim.api.bodies import Body, SongId, describe_body, read_body
 from musicsim.api.parameters import LibraryQuery
 from musicsim.api.song_lists import MAX_MARKED
 from musicsim.api.sound_files import SOUND_BODY, receive_file
-from musicsim.explorer import jobs
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import jobs, open_library
 from musicsim.explorer.playlists.draft import MAX_NAME, draft_queue, propose_free_name, save_new_draft
 from musicsim.explorer.refresh.add_music import keep_upload
 from musicsim.explorer.search.feedback import check_songs

@@ -8,13 +8,10 @@ from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import Body, SongId, TextSafeJSON, describe_body, read_body
 from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import find_similar_artists, open_library, render_song, snapshot_under, take_snapshot
 from musicsim.explorer.playlists.tracks import make_tracks, render_track
-from musicsim.explorer.rendering import list_columns, render_song
-from musicsim.explorer.search.query import find_similar_artists
-from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
-from musicsim.library.disk.csv_cells import as_csv
-from musicsim.library.media.playlist_files import MIME, m3u8
+from musicsim.explorer.rendering import list_columns
+from musicsim.library import PLAYLIST_MIME, as_csv, m3u8
 from musicsim.public import visitor_may
 
 MAX_TRACKS, MAX_MARKED, _MAX_ARTISTS = 2_000, 20_000, 20
@@ -105,7 +102,7 @@ async def playlist_file(body: _MarkedSongs, library: LibraryQuery = None) -> Res
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
 
-    return _as_file(await run_in_threadpool(write), MIME["m3u8"], "m3u8")
+    return _as_file(await run_in_threadpool(write), PLAYLIST_MIME["m3u8"], "m3u8")
 
 
 def _as_file(data: bytes, kind: str, suffix: str) -> Response:

@@ -14,11 +14,9 @@ from musicsim import audio
 from musicsim.api.budgets import address_of
 from musicsim.api.responses import Refusal, wait_for
 from musicsim.errors import LibraryError
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import Snapshot, open_library
 from musicsim.explorer.search.uploads import decode_upload, max_mb
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library
-from musicsim.library.disk.scratch import scratch_of
+from musicsim.library import Library, scratch_of
 from musicsim.library.processes.decoding import Decoding
 
 UPLOAD_NAME = "the uploaded file"

@@ -11,14 +11,12 @@ from musicsim.api.parameters import LibraryQuery, ModelQuery
 from musicsim.api.responses import Refusal
 from musicsim.api.sound_files import SOUND_BODY, UPLOAD_NAME, analyze_file, find_place, receive_file, take_slot
 from musicsim.api.why import ExamplesQuery, OtherQuery, PlaceQuery, answer_why
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import Example, Snapshot, open_library, snapshot_under
 from musicsim.explorer.refresh.map_layout import place_on_map
-from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.sent_sounds import SENT_SOUNDS, name_sound
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES
 from musicsim.explorer.snapshot.map_columns import to_unit
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
-from musicsim.library.scan.files import content_hash
+from musicsim.library import content_hash
 from musicsim.public import refuse_visitors, visitor_may
 
 _MAX_NAME, _MAX_TICKET = 300, 64

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from musicsim.api.bodies import Body, SongId, describe_body, read_body
 from musicsim.api.parameters import LibraryQuery
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import open_library
 from musicsim.explorer.search.feedback import thumbs_by_id
 from musicsim.library import Library
 

@@ -9,12 +9,9 @@ from fastapi import APIRouter, Depends, HTTPException, Query, Response
 from musicsim.api.bodies import TextSafeJSON
 from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath, read_query
 from musicsim.errors import MusicsimError
-from musicsim.explorer.libraries import open_library
-from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer import Example, SearchRequest, Snapshot, open_library, snapshot_under
 from musicsim.explorer.search.explanation import explain, render_examples, render_explanation
-from musicsim.explorer.search.query import Example
 from musicsim.explorer.search.requested import combine_examples
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.hooks import ListFacts
 from musicsim.public import is_allowed, visitor_may
 from musicsim.registry import load_hooks

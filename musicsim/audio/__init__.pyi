@@ -44,7 +44,12 @@ from .names import KEYS as KEYS
 from .names import MODES as MODES
 from .names import Descriptor as Descriptor
 from .names import Descriptors as Descriptors
+from .networks import AudioNetwork as AudioNetwork
+from .reader import SAFE_OPTIONS as SAFE_OPTIONS
+from .reader import TAGS_MAY_BE_BROKEN as TAGS_MAY_BE_BROKEN
+from .reader import SoundReader as SoundReader
 from .reader import container_tags as container_tags
+from .reader import open_source as open_source
 from .rendering import note_tags as note_tags
 from .rhythm import RHYTHM_SIZE as RHYTHM_SIZE
 from .rhythm import TEMPOS as TEMPOS

@@ -19,8 +19,7 @@ from musicsim.cli.console import (
     show_failures,
     warn,
 )
-from musicsim.explorer import refresh
-from musicsim.explorer.pools import use_pool
+from musicsim.explorer import refresh, use_pool
 from musicsim.progress import Canceled
 from musicsim.wording import count
 

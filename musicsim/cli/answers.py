@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, warn
-from musicsim.explorer.rendering import render_fields
+from musicsim.explorer import render_fields
 from musicsim.library.importing.answers import export_answers, import_answers
 from musicsim.wording import count
 

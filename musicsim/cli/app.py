@@ -16,8 +16,8 @@ from musicsim.api.connections import FairProtocol, PatientProtocol
 from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.cli.console import LibraryOption
 from musicsim.errors import MusicsimError
-from musicsim.explorer import jobs
-from musicsim.explorer.libraries import default_folder, library_folders
+from musicsim.explorer import default_folder, jobs
+from musicsim.explorer.libraries import library_folders
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.public import find_answers_folder, is_public

@@ -8,7 +8,7 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, YesOption, confirm, emit, open_library, progress_bar, warn
 from musicsim.errors import LibraryError
-from musicsim.explorer.libraries import default_folder
+from musicsim.explorer import default_folder
 from musicsim.library.archive import backups
 from musicsim.wording import count
 

@@ -23,10 +23,8 @@ from rich.table import Column, Table
 from musicsim import LIBRARY_FILE, library, logs
 from musicsim.cli.terminal import errors, printable, safe
 from musicsim.errors import MusicsimError
-from musicsim.explorer import jobs
-from musicsim.explorer.job_progress import JobProgress, track
-from musicsim.explorer.libraries import default_folder
-from musicsim.explorer.rendering import render_song
+from musicsim.explorer import JobProgress, default_folder, jobs, render_song
+from musicsim.explorer.job_progress import track
 from musicsim.progress import Progress
 from musicsim.storage import writing_to
 from musicsim.wording import count, speed, time_left

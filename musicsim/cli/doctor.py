@@ -9,10 +9,10 @@ import typer
 
 from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, progress_bar
 from musicsim.errors import LibraryError, NotFoundError
+from musicsim.explorer import default_folder
 from musicsim.explorer.health.doctor import NOTE, PROBLEM, Finding, examine, repair
 from musicsim.explorer.health.machine import check_machine
 from musicsim.explorer.health.report import bug_report, write_report
-from musicsim.explorer.libraries import default_folder
 from musicsim.library import Library
 
 _MAX_NAMES = 3

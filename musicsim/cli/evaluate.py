@@ -22,16 +22,12 @@ from musicsim.cli.console import (
     warn,
 )
 from musicsim.errors import FeatureVersionError, ModelError, NotFoundError
+from musicsim.explorer import TRAINING_KINDS, Figure, render_fields, take_snapshot, use_pool
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.quality import Figure, Lists, Quality, list_known_faults
+from musicsim.explorer.evaluation.quality import Lists, Quality, list_known_faults
 from musicsim.explorer.evaluation.search_speed import K, measure_search
 from musicsim.explorer.learning.supervision import Coverage, coverage
-from musicsim.explorer.pools import use_pool
-from musicsim.explorer.rendering import render_fields
-from musicsim.explorer.requests.training import KINDS
-from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.library import Library, Song
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord, Song
 from musicsim.progress import Progress, add_prefix
 from musicsim.wording import count_are
 
@@ -46,7 +42,7 @@ def evaluate(
         list[str] | None, typer.Option("--model", "-m", help="Evaluate only this model; can be repeated.")
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help=f"Ground truth for similarity: {', '.join(KINDS)}.", metavar="KIND")
+        str | None, typer.Option(help=f"Ground truth for similarity: {', '.join(TRAINING_KINDS)}.", metavar="KIND")
     ] = None,
     split: Annotated[
         str | None,
@@ -74,7 +70,7 @@ def evaluate(
         emit(truth | {"known_faults": faults, "models": rendered, "failed": failed})
     else:
         by_split = f" Split {split}: test songs are the queries, and training songs are the results." if split else ""
-        _show(results, songs, hubs, f"Ground truth: {KINDS[covered.kind].words} ({covered.detail}).{by_split}")
+        _show(results, songs, hubs, f"Ground truth: {TRAINING_KINDS[covered.kind].words} ({covered.detail}).{by_split}")
         for fault in faults:
             warn("known faults", fault)
         for one in failed:
@@ -210,8 +206,8 @@ def replace_nan(value: Any) -> Any:
 
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
     """Return the coverage of a kind of ground truth; by default, use the first kind with relevant songs."""
-    if kind is not None and kind not in KINDS:
-        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(KINDS)}.", param_hint="--by")
+    if kind is not None and kind not in TRAINING_KINDS:
+        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(TRAINING_KINDS)}.", param_hint="--by")
     if not records:
         raise NotFoundError("this library does not have a similarity model yet. Add some songs first.")
     for covered in _coverages(library, records):

@@ -7,10 +7,10 @@ import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
 from musicsim.errors import StoreLockedError
+from musicsim.explorer import render_fields
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.rendering import render_fields
-from musicsim.library import Library, importing
-from musicsim.library.importing import ImportReport, Preview, day_of
+from musicsim.library import ImportReport, Library, day_of, importing
+from musicsim.library.importing import Preview
 from musicsim.library.stores.listening import ImportEntry
 from musicsim.wording import count, count_are
 
@@ -72,11 +72,11 @@ def _import(
             batch = importing.read_listening(files, fmt, listener, progress, encoding=encoding)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
-        seen = importing.preview(lib, batch, progress)
+        seen = importing.preview_import(lib, batch, progress)
         if accept_from is None:
             return seen, None
         progress("writing")
-        done = importing.commit(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
+        done = importing.commit_import(lib, seen, [p for p in seen.proposals if p.score >= accept_from])
         if batch.kind == "playlists":
             try:
                 refit_walks(lib, progress)

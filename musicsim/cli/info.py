@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show
-from musicsim.explorer import jobs
+from musicsim.explorer import jobs, render_fields
 from musicsim.explorer.refresh.outdated import pending_upgrade
-from musicsim.explorer.rendering import render_fields
 
 
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:

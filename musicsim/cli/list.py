@@ -12,11 +12,9 @@ from musicsim.audio import DESCRIPTORS
 from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show, song_json
 from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError
-from musicsim.explorer.requests.filters import Filters
+from musicsim.explorer import Filters, filter_rows, snapshot_under
 from musicsim.explorer.requests.query import join_arguments
 from musicsim.explorer.requests.search import ListRequest, sort_songs
-from musicsim.explorer.snapshot.filtering import filter_rows
-from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.library import Library, Song
 from musicsim.wording import clock
 

@@ -8,9 +8,8 @@ import numpy as np
 from musicsim.cli.console import warn
 from musicsim.cli.options import flag_of
 from musicsim.errors import NotFoundError
-from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.snapshot.filtering import filter_rows, find_obstacle, list_filters
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Filters, Snapshot, filter_rows
+from musicsim.explorer.snapshot.filtering import find_obstacle, list_filters
 from musicsim.explorer.snapshot.words import parse_words
 
 F = TypeVar("F", bound=Filters)

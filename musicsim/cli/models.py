@@ -7,10 +7,16 @@ from typing import Annotated
 import typer
 
 from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, job_bar, open_library, show
-from musicsim.explorer.models.files import FILE_ENDING, save_model_file
+from musicsim.explorer import (
+    MODEL_FILE_ENDING,
+    RepresentationSettings,
+    add_representation,
+    free_name,
+    import_model_file,
+    stale_reason,
+)
+from musicsim.explorer.models.files import save_model_file
 from musicsim.explorer.models.representations import list_addable
-from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-from musicsim.explorer.refresh.model_catalogue import add_representation, import_model_file, stale_reason
 from musicsim.explorer.refresh.model_text import headline, kind_words, report_of
 from musicsim.explorer.rendering import render_model
 
@@ -78,7 +84,7 @@ def export(
     """Export a model, without songs, to one file for use in other libraries."""
     with open_library(library) as lib:
         record = lib.models.find(name)
-        target = file or Path(record.name.replace("/", "_") + FILE_ENDING)
+        target = file or Path(record.name.replace("/", "_") + MODEL_FILE_ENDING)
         save_model_file(lib, record.id, target.expanduser().absolute())
     echo(str(target))
 

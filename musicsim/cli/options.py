@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import typer
 
-from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.requests.options import Option, OptionError, options_of
+from musicsim.explorer import Filters, options_of
+from musicsim.explorer.requests.options import Option, OptionError
 
 T = TypeVar("T")
 

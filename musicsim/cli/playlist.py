@@ -12,16 +12,11 @@ from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, o
 from musicsim.cli.matching import nothing_matches, warn_about_words
 from musicsim.cli.options import take_request
 from musicsim.errors import NotFoundError
-from musicsim.explorer.playlists.steering import find_allowed_rows
-from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
+from musicsim.explorer import GeneratedPlaylist, PlaylistRequest, Snapshot, Walk, find_allowed_rows, snapshot_under
 from musicsim.explorer.rendering import render_steps
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 from musicsim.hooks import FindSongsNamed
-from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.media.playlist_files import FORMATS, find_ending, missing
-from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
+from musicsim.library import GENERATED, OWN_PLAYLISTS, PLAYLIST_FORMATS, Library, Song, atomic_path, find_ending
+from musicsim.library.media.playlist_files import missing
 from musicsim.registry import load_hooks
 from musicsim.wording import count
 
@@ -137,7 +132,7 @@ def save_playlist(
 def export_playlist(songs: Sequence[Song], target: Path, *, is_relative: bool) -> list[str]:
     """Write songs to a playlist file; return a note for each song whose file is missing."""
     path = target.expanduser().absolute()
-    render = FORMATS[find_ending(path)]
+    render = PLAYLIST_FORMATS[find_ending(path)]
     content = render(target.stem, songs, relative_to=path.parent if is_relative else None)
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)

@@ -9,12 +9,9 @@ from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, o
 from musicsim.cli.matching import count_matching, nothing_matches, warn_about_words
 from musicsim.cli.options import take_request
 from musicsim.errors import AudioDecodeError, NotFoundError
-from musicsim.explorer.rendering import render_result
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.query import Example, read_example
-from musicsim.explorer.search.requested import find_requested
+from musicsim.explorer import Example, SearchRequest, Snapshot, find_requested, render_result, snapshot_under
+from musicsim.explorer.search.query import read_example
 from musicsim.explorer.snapshot.filtering import describe_unknown
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
 
 
 def _read_query(snapshot: Snapshot, song: str) -> int | Example:

@@ -10,7 +10,7 @@ import typer
 from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, job_bar, open_library, show
 from musicsim.cli.options import take_request
 from musicsim.cli.terminal import STOPPED
-from musicsim.explorer.job_progress import JobProgress
+from musicsim.explorer import JobProgress
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline, name_for, report_of, source_rows
 from musicsim.explorer.requests.training import TrainingRequest

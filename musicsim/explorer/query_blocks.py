@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
-from musicsim.library import Library
+from musicsim.library import Library, Limits
 from musicsim.library.processes.pools import map_with_retry
-from musicsim.library.processes.workers import Limits
 
 T = TypeVar("T")
 

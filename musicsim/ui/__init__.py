@@ -1,1 +1,5 @@
-"""The Streamlit app: pages, shared components and session state."""
+"""The Streamlit app: pages, shared components and session state; names are imported on first use."""
+
+import lazy_loader as lazy
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -16,7 +16,7 @@ from musicsim import __version__, logs
 from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
 from musicsim.api.streams import Dialect
 from musicsim.blas import one_blas_thread
-from musicsim.explorer.libraries import default_folder
+from musicsim.explorer import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
 from musicsim.hooks import Lifespan
 from musicsim.parsing import parse_in_turn

@@ -11,11 +11,10 @@ from musicsim.explorer.libraries import library_folders
 from musicsim.explorer.playlists.draft import draft_queue
 from musicsim.library import Library
 from musicsim.public import is_public
-from musicsim.ui.base.frame import PAGES
+from musicsim.ui.base import PAGES, component
 from musicsim.ui.base.keys import LIBRARY, forget_library_state, read_event
 from musicsim.ui.base.openers import active_library, find_chosen_model, snapshot
 from musicsim.ui.base.reloads import follow_reload
-from musicsim.ui.base.scripts import component
 from musicsim.ui.playlist.request_form import open_draft, plan_around, plan_from
 from musicsim.ui.train.training_view import select_training
 

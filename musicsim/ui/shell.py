@@ -6,17 +6,16 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer.libraries import library_folders
-from musicsim.library import Library
-from musicsim.library.disk.arrays import release_pages
+from musicsim.library import Library, release_pages
 from musicsim.public import is_public
 from musicsim.ui import client
-from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO, PAGES
-from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, Key, forget_library_state
+from musicsim.ui.base import PAGES, Key, off_if, plain
+from musicsim.ui.base.frame import FRAME_CSS, ICON, LOGO
+from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, forget_library_state
 from musicsim.ui.base.openers import active_library, active_model, find_chosen_model, take_address, warm_up
 from musicsim.ui.base.reloads import save_session
 from musicsim.ui.base.runtime import leave_containers
 from musicsim.ui.base.sections import is_offered
-from musicsim.ui.base.text import off_if, plain
 from musicsim.ui.base.watching import note_run
 from musicsim.ui.components.jobs_view import library_line, upgrade_line
 

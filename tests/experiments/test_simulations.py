@@ -13,7 +13,7 @@ from experiments.two_ears import CERTAINTY, disagreement, draw_listeners, mean_c
 from experiments.verdict import POPULAR, UNIFORM
 from musicsim.evaluation import distance_scores
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.verdict import RANKED
+from musicsim.explorer.learning.verdict import RANKING_MEASURES
 from musicsim.explorer.trials.sequence import find_verdict
 from musicsim.extensions.taste_card.shares import Band
 from musicsim.extensions.two_ears.disagreement import draw_triples
@@ -88,7 +88,7 @@ def test_scores_match_those_of_the_library(rng):
     found = score_all(D, labels[:, None] == labels)
     is_scored = np.isfinite(expected["auc"])
     assert is_scored.sum() == np.isfinite(found["auc"]).sum() == 59
-    for measure in RANKED:
+    for measure in RANKING_MEASURES:
         np.testing.assert_allclose(found[measure][is_scored], expected[measure][is_scored])
 
 

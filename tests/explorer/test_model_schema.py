@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from musicsim.explorer.learning.verdict import MEASURES
+from musicsim.explorer.learning.verdict import VERDICT_MEASURES
 from musicsim.explorer.models.artifacts import read_report
 from musicsim.explorer.models.schema import MAX_JSON, AboutFile, AboutModel, AboutSources, Report, read_json
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, source_rows
@@ -63,7 +63,7 @@ def test_readable_reports_can_be_shown(data):
         read = read_json(Report, text).model_dump(exclude_unset=True)
     except ValueError:
         return
-    if read["leads"].keys() <= MEASURES.keys():  # it is not shown otherwise
+    if read["leads"].keys() <= VERDICT_MEASURES.keys():  # it is not shown otherwise
         headline(read), figures(read)
     describe_split(read), path_rows(read), source_rows(read)
 

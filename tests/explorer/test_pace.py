@@ -114,7 +114,7 @@ def test_many_playlists_determine_step_width(taught):
 @pytest.mark.long
 @pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.06), (1.0, 0.2, 0.3)])
 def test_large_library_playlist_uses_sample(taught, monkeypatch, surprise, low, high):
-    monkeypatch.setattr(steering, "MAX_SONGS", 100)
+    monkeypatch.setattr(steering, "MAX_PLAYLIST_SONGS", 100)
     snapshot = take_snapshot(taught)
     walk, ids = Walk(snapshot), [song.id for song in taught.songs()]
     assert len(ids) > 100

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsim.explorer.requests.query import (
-    CHOICES,
-    COMPARISONS,
-    FIELDS,
+    FIELD_CHOICES,
+    FIELD_COMPARISONS,
     MAX_DAYS,
-    Condition,
-    Group,
-    Problem,
+    QUERY_FIELDS,
+    FieldCondition,
+    QueryGroup,
+    QueryProblem,
     Text,
     join_arguments,
     make_condition,
@@ -24,12 +24,12 @@ _names = st.text("ab ,\"'é&", min_size=1, max_size=8).map(str.strip).filter(boo
 
 @st.composite
 def conditions(draw):
-    field = draw(st.sampled_from(sorted(FIELDS)))
-    kind = FIELDS[field]
-    comparison = draw(st.sampled_from(COMPARISONS[kind]))
+    field = draw(st.sampled_from(sorted(QUERY_FIELDS)))
+    kind = QUERY_FIELDS[field]
+    comparison = draw(st.sampled_from(FIELD_COMPARISONS[kind]))
     songs = []
     if kind in ("names", "choice"):
-        names = st.sampled_from(CHOICES[field]) if field in CHOICES else _names
+        names = st.sampled_from(FIELD_CHOICES[field]) if field in FIELD_CHOICES else _names
         value = draw(st.lists(names, min_size=1, max_size=3))
     elif kind == "words":
         value = [draw(st.sampled_from(["slow piano", "not rock", "about rain"]))]
@@ -53,35 +53,35 @@ def test_any_text_is_a_query_and_is_read_again(text):
     [
         ("slow  piano -rock", [Text("slow piano not rock")]),
         ("Re: Stacks foo:bar", [Text("Re: Stacks foo:bar")]),
-        ("TEMPO:>120", [Condition(field="tempo", comparison=">", value=(120.0,))]),
-        ("tempo >= 120 a=1", [Condition(field="tempo", comparison=">=", value=(120.0,)), Text("a=1")]),
-        ("year:1970s", [Condition(field="year", comparison="between", value=(1970.0, 1979.0))]),
-        ("length:3:30..", [Condition(field="minutes", comparison=">=", value=(3.5,))]),
-        ("^played:2w", [Condition(field="played", comparison="not in the last", value=(14.0,))]),
-        ("artist:miles", [Condition(field="artist", comparison="contains", value=("miles",))]),
+        ("TEMPO:>120", [FieldCondition(field="tempo", comparison=">", value=(120.0,))]),
+        ("tempo >= 120 a=1", [FieldCondition(field="tempo", comparison=">=", value=(120.0,)), Text("a=1")]),
+        ("year:1970s", [FieldCondition(field="year", comparison="between", value=(1970.0, 1979.0))]),
+        ("length:3:30..", [FieldCondition(field="minutes", comparison=">=", value=(3.5,))]),
+        ("^played:2w", [FieldCondition(field="played", comparison="not in the last", value=(14.0,))]),
+        ("artist:miles", [FieldCondition(field="artist", comparison="contains", value=("miles",))]),
         ("artist:='Earth, Wind & Fire',Prince", [
-            Condition(field="artist", comparison="is", value=("Earth, Wind & Fire", "Prince"))
+            FieldCondition(field="artist", comparison="is", value=("Earth, Wind & Fire", "Prince"))
         ]),
-        ("album:'It''s'", [Condition(field="album", comparison="contains", value=("It's",))]),
-        ("-key:f#", [Condition(field="key", comparison="is not", value=("F#",))]),
+        ("album:'It''s'", [FieldCondition(field="album", comparison="contains", value=("It's",))]),
+        ("-key:f#", [FieldCondition(field="key", comparison="is not", value=("F#",))]),
         ("similar:Tides,12", [
-            Condition(field="similar", comparison="nearest songs", value=(100.0,), songs=("Tides", 12))
+            FieldCondition(field="similar", comparison="nearest songs", value=(100.0,), songs=("Tides", 12))
         ]),
-        ("similar:5%@12", [Condition(field="similar", comparison="nearest percent", value=(5.0,), songs=(12,))]),
-        ("not (a or b)", [Group("any", (Text("a"), Text("b")), is_not=True)]),
+        ("similar:5%@12", [FieldCondition(field="similar", comparison="nearest percent", value=(5.0,), songs=(12,))]),
+        ("not (a or b)", [QueryGroup("any", (Text("a"), Text("b")), is_not=True)]),
         ("sounds like rain or wind", [Text("sounds like rain or wind")]),
-        ("((", [Group("all", (Group("all", ()),))]),
+        ("((", [QueryGroup("all", (QueryGroup("all", ()),))]),
         (" , or ) ", []),
     ],
 )  # fmt: skip
 def test_query_is_read(text, terms):
-    assert parse_query(text) == Group("all", tuple(terms))
+    assert parse_query(text) == QueryGroup("all", tuple(terms))
 
 
 def test_alternatives_are_separated_by_or_and_commas():
     parsed = parse_query("slow piano or tempo:>3 , (a b)")
     assert (parsed.match, [str(term) for term in parsed.terms]) == ("any", ["slow piano", "tempo:>3", "(a b)"])
-    assert parse_query("slow, piano") == Group("all", (Text("slow, piano"),))
+    assert parse_query("slow, piano") == QueryGroup("all", (Text("slow, piano"),))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_alternatives_are_separated_by_or_and_commas():
 )
 def test_term_that_cannot_be_read_is_explained(text, reason):
     (term,) = parse_query(text).terms
-    assert isinstance(term, Problem)
+    assert isinstance(term, QueryProblem)
     assert reason in term.why
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision, coverage
-from musicsim.explorer.requests.training import JUDGMENTS, KINDS
+from musicsim.explorer.requests.training import JUDGMENTS, TRAINING_KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.library.db import schema
 from musicsim.library.stores.duplicates import SamePair
@@ -120,7 +120,7 @@ def test_plays_need_several_listeners(taught):
 def test_coverage_counts_songs_with_relevant_songs(taught):
     taught.add_tags([{"song_id": s.id, "tag": "x", "weight": 1.0} for s in (taught.songs()[0], taught.songs()[99])])
     found = {entry.kind: entry for entry in coverage(take_snapshot(taught))}
-    assert list(found) == list(KINDS)
+    assert list(found) == list(TRAINING_KINDS)
     assert (found["tags"].n_songs, found["tags"].share) == (2, 2 / 200)
     assert found["tags"].lacks
     assert found["genre"].share == 1.0

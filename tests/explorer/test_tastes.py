@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from musicsim.explorer.survey import tastes as tastes_of
-from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
+from musicsim.explorer.survey.tastes import answer_costs, information, pairs_apart, sample_tastes, softness
 
 N_TASTES = 32
 
@@ -36,10 +36,10 @@ def test_costs_match_definition(rng, n_shown):
     d = rng.random((n_shown, n_shown))
     d += d.T
     apart = np.array([[d[i, j] for i, j in combinations(range(n_shown), 2)]])
-    np.testing.assert_allclose(costs(apart, n_shown, "like")[0], d[0, 1:])
+    np.testing.assert_allclose(answer_costs(apart, n_shown, "like")[0], d[0, 1:])
     for odd in range(n_shown):
         others = [i for i in range(n_shown) if i != odd]
-        assert costs(apart, n_shown, "odd")[0, odd] == pytest.approx(
+        assert answer_costs(apart, n_shown, "odd")[0, odd] == pytest.approx(
             np.mean([d[i, j] for i, j in combinations(others, 2)])
         )
 
@@ -154,7 +154,7 @@ def test_information_matches_definition(apart, rng, form, n_shown):
     for question in range(len(apart)):
         chances = []
         for taste in tastes.T:
-            cost = costs((apart[question] @ taste)[None, :], n_shown, form)[0]
+            cost = answer_costs((apart[question] @ taste)[None, :], n_shown, form)[0]
             chances.append(np.exp(-cost / 2.0) / np.exp(-cost / 2.0).sum())
         mean = np.mean(chances, axis=0)
         divergence = [np.sum(p * np.log(p / mean)) for p in chances]

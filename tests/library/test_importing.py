@@ -5,10 +5,10 @@ import pytest
 from musicsim.errors import NotFoundError
 from musicsim.library.importing import (
     accept,
-    commit,
+    commit_import,
     import_files,
     match_waiting,
-    preview,
+    preview_import,
     read_listening,
     refuse,
     waiting_proposals,
@@ -38,7 +38,7 @@ def test_preview_shows_effects_and_writes_nothing(store, tmp_path):
         *("ann,You,Two,9", ",,,1"),
     )
     before = store.revision
-    seen = preview(store, read_listening([path]))
+    seen = preview_import(store, read_listening([path]))
     assert store.revision == before
     assert (seen.batch.format, seen.n_rows, seen.n_songs, seen.n_plays, seen.n_matched) == ("plays", 4, 4, 21, 2)
     assert (seen.songs_by, seen.plays_by) == ({"exact": 1, "loose": 1}, {"exact": 3, "loose": 4})
@@ -53,8 +53,8 @@ def test_preview_shows_effects_and_writes_nothing(store, tmp_path):
 def test_commit_writes_matches_and_accepted_proposals(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One Long Title"))
     path = write(tmp_path / "plays.csv", "ann,me,one long title,3", "ann,Me,One Long Titel,5", "ann,You,Two,9")
-    seen = preview(store, read_listening([path]))
-    report = commit(store, seen, accepted=seen.proposals)
+    seen = preview_import(store, read_listening([path]))
+    report = commit_import(store, seen, accepted=seen.proposals)
     assert played(store) == {("ann", one): 8}
     assert (report.n_rows, report.n_songs, report.n_matched) == (3, 3, 2)
     assert [(w.artist, w.title, w.count) for w in store.listening.list_unmatched()] == [("You", "Two", 9)]
@@ -82,11 +82,11 @@ def test_services_add_up_and_same_file_replaces_itself(store, tmp_path):
 def test_same_name_with_other_plays_adds_up(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One"))
     import_files(store, lastfm(tmp_path / "history.csv", 1, 2))
-    seen = preview(store, read_listening([lastfm(tmp_path / "history.csv", 3, 4, 5)]))
+    seen = preview_import(store, read_listening([lastfm(tmp_path / "history.csv", 3, 4, 5)]))
     assert (seen.replaces, seen.overlaps) == ((), ())
-    commit(store, seen)
+    commit_import(store, seen)
     assert played(store) == {("me", one): 5}
-    seen = preview(store, read_listening([lastfm(tmp_path / "other.csv", 2, 4)]))
+    seen = preview_import(store, read_listening([lastfm(tmp_path / "other.csv", 2, 4)]))
     assert (list(seen.replaces), len(seen.overlaps)) == ([], 2), "told, and left to the person"
 
 
@@ -94,7 +94,7 @@ def test_same_file_name_of_two_listeners_stays_separate(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One"))
     path = lastfm(tmp_path / "history.csv", 1, 2)
     for name in ("ann", "bob"):
-        commit(store, preview(store, read_listening([path], listener=name)))
+        commit_import(store, preview_import(store, read_listening([path], listener=name)))
     assert played(store) == {("ann", one): 2, ("bob", one): 2}
 
 
@@ -179,7 +179,7 @@ def test_refused_proposal_is_not_repeated(store, tmp_path):
     assert {first.song_id, second.song_id} == {rhapsody, rapsodie}, "the next likest one is asked for"
     refuse(store, [second])
     assert (waiting_proposals(store), len(store.listening.list_unmatched())) == ([], 1)
-    assert preview(store, read_listening([path])).proposals == ()
+    assert preview_import(store, read_listening([path])).proposals == ()
     store.listening.forget_decisions()
     assert waiting_proposals(store) == [first]
 
@@ -188,14 +188,14 @@ def test_refused_proposal_is_not_repeated(store, tmp_path):
 def test_accepted_spelling_applies_to_later_imports(store, tmp_path, by):
     (queen,) = add_songs(store, ("Queen", "Bohemian Rhapsody", {"is_missing": True}))
     path = write(tmp_path / "plays.csv", "ann,Queen,Bohemian Rapsody,9")
-    seen = preview(store, read_listening([path]))
+    seen = preview_import(store, read_listening([path]))
     if by == "commit":
-        commit(store, seen, seen.proposals)
+        commit_import(store, seen, seen.proposals)
     else:
-        commit(store, seen)
+        commit_import(store, seen)
         accept(store, waiting_proposals(store))
     assert played(store) == {("ann", queen): 9}
-    seen = preview(store, read_listening([path]))
+    seen = preview_import(store, read_listening([path]))
     assert (seen.songs_by, seen.proposals) == ({"confirmed": 1}, ())
     store.files.forget_songs([queen])
     assert store.listening.list_decisions() == []
@@ -207,10 +207,10 @@ def test_same_name_on_several_albums_is_one_proposal(store, tmp_path):
         "".join(f'Queen,{album},Bohemian Rapsody,"{day:02d} Jan 2024 10:11"\n' for day, album in ((1, "A"), (2, "B")))
     )
     (queen,) = add_songs(store, ("Queen", "Bohemian Rhapsody"))
-    seen = preview(store, read_listening([path]))
+    seen = preview_import(store, read_listening([path]))
     assert [(p.song_id, p.count) for p in seen.proposals] == [(queen, 2)]
     assert [(w.title, w.album, w.count) for w in seen.unmatched] == [("Bohemian Rapsody", "B", 2)]
-    commit(store, seen)
+    commit_import(store, seen)
     (proposal,) = waiting_proposals(store)
     assert (proposal.count, accept(store, [proposal])) == (2, 2), "both albums"
     assert played(store) == {("me", queen): 2}
@@ -219,7 +219,7 @@ def test_same_name_on_several_albums_is_one_proposal(store, tmp_path):
 def test_loose_matches_are_listed_by_plays(store, tmp_path):
     add_songs(store, ("Me", "One"), ("Me", "Two"))
     rows = ("ann,Me,One (Remastered),1", "ann,Me,Two,7", "ann,ME!,Two (Live),3")
-    seen = preview(store, read_listening([write(tmp_path / "plays.csv", *rows)]))
+    seen = preview_import(store, read_listening([write(tmp_path / "plays.csv", *rows)]))
     assert [seen.batch.songs[i].title for i in seen.loose] == ["Two (Live)", "One (Remastered)"]
 
 
@@ -273,11 +273,11 @@ def test_sitting_belongs_to_one_listener_across_imports(store, tmp_path):
     one, two = add_songs(store, ("Me", "One"), ("Me", "Two"))
     for name, at, title in (("ann", 0, "One"), ("bob", 1, "Two")):
         path = scrobbles(tmp_path / f"{name}.csv", (START + MINUTE * at, "Me", title))
-        commit(store, preview(store, read_listening([path], listener=name)))
+        commit_import(store, preview_import(store, read_listening([path], listener=name)))
     assert len(store.listening.sittings()) == 0
     libre = tmp_path / "libre.csv"
     libre.write_text(f"Artist,Track,Time\nMe,Two,{START + 2 * MINUTE}\n")
-    commit(store, preview(store, read_listening([libre], listener="ann")))
+    commit_import(store, preview_import(store, read_listening([libre], listener="ann")))
     assert store.listening.sittings().tolist() == [[0, one], [0, two]]
 
 
@@ -286,16 +286,16 @@ def test_times_beyond_32_bits_are_ignored(store, tmp_path):
     path = scrobbles(tmp_path / "lastfm.csv", (2**32, "Me", "One"), (2**32 - 1, "Me", "Two"))
     batch = read_listening([path])
     assert (batch.n_rows, batch.times.tolist(), batch.first_time.tolist()) == (2, [2**32 - 1], [0, 0, 1])
-    commit(store, preview(store, batch))
+    commit_import(store, preview_import(store, batch))
     assert sum(played(store).values()) == 2
 
 
 def test_songs_removed_after_preview_become_unmatched(store, tmp_path):
     (one,) = add_songs(store, ("Me", "One", {"is_missing": True}))
-    seen = preview(store, read_listening([write(tmp_path / "plays.csv", "ann,Me,One,3")]))
+    seen = preview_import(store, read_listening([write(tmp_path / "plays.csv", "ann,Me,One,3")]))
     assert seen.n_matched == 1
     store.files.forget_songs([one])
-    assert commit(store, seen).n_matched == 0
+    assert commit_import(store, seen).n_matched == 0
     assert len(store.listening.list_unmatched()) == 1
 
 
@@ -304,7 +304,7 @@ def test_canceled_preview_writes_nothing(store, tmp_path):
     batch = read_listening([write(tmp_path / "plays.csv", "ann,Me,One,3")])
     before = store.revision
     with pytest.raises(Canceled):
-        preview(store, batch, cancel_when(lambda *_: True))
+        preview_import(store, batch, cancel_when(lambda *_: True))
     assert store.revision == before
 
 
@@ -326,7 +326,7 @@ def test_failed_import_leaves_earlier_import_unchanged(store, tmp_path, monkeypa
     (one,) = add_songs(store, ("Me", "One"))
     path = lastfm(tmp_path / "history.csv", 1, 2)
     import_files(store, path)
-    seen = preview(store, read_listening([lastfm(path, 1, 2, 3)]))
+    seen = preview_import(store, read_listening([lastfm(path, 1, 2, 3)]))
     assert len(seen.replaces) == 1
 
     def fail(*_):
@@ -334,5 +334,5 @@ def test_failed_import_leaves_earlier_import_unchanged(store, tmp_path, monkeypa
 
     monkeypatch.setattr("musicsim.library.stores.listening.put_playlists", fail)  # the last step of the transaction
     with pytest.raises(RuntimeError):
-        commit(store, seen)
+        commit_import(store, seen)
     assert (played(store), len(store.listening.imports())) == ({("me", one): 2}, 1)

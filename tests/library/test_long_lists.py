@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from musicsim.library.importing import preview, read_listening
+from musicsim.library.importing import preview_import, read_listening
 from musicsim.library.importing.places import PlaceIndex
 
 
@@ -40,7 +40,7 @@ def test_preview_of_long_playlist_scales_linearly(tiny_library, tmp_path):
     def work(n_entries):
         path = write_list(tmp_path / f"{n_entries}.m3u8", n_entries)
         # imports take the same for any length, and only the spellings of the first 5,000 names are compared
-        return n_calls(lambda: preview(tiny_library, read_listening([path])))
+        return n_calls(lambda: preview_import(tiny_library, read_listening([path])))
 
     work(100)
     few, some, many = work(6_000), work(9_000), work(15_000)
@@ -58,7 +58,7 @@ def test_long_playlist_uses_few_queries_and_reports_progress(tiny_library, tmp_p
         assert 0 <= done <= total
 
     sa.event.listen(tiny_library.engine, "before_cursor_execute", lambda *args: asked.append(args[2]))
-    seen = preview(tiny_library, read_listening([path], progress=progress), progress)
+    seen = preview_import(tiny_library, read_listening([path], progress=progress), progress)
     assert (seen.n_rows, seen.n_matched) == (25_000, 0)
     by_place = [query for query in asked if "json_each" in query]
     assert len(by_place) == 3
@@ -76,7 +76,7 @@ def test_path_spellings_find_same_song(tiny_library, tmp_path):
     for spelling in (place, f"{folder}//{name}", f"{folder}/./{name}", f"/{place}/", f"{folder}/x/../{name}"):
         path = tmp_path / "one.m3u8"
         path.write_text(f"{spelling}\n")
-        seen = preview(tiny_library, read_listening([path]))
+        seen = preview_import(tiny_library, read_listening([path]))
         assert seen.song_ids.tolist() == [song.id], spelling
 
 

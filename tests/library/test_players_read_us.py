@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from musicsim.library.media.playlist_files import FORMATS, location
+from musicsim.library.media.playlist_files import PLAYLIST_FORMATS, location
 from tests.waiting import PATIENCE_S, until
 
 vlc = pytest.importorskip("vlc", reason="python-vlc is not installed")
@@ -62,7 +62,7 @@ def test_vlc_reads_exported_playlists(player, tiny_library, tmp_path, kind, is_r
     songs = songs_at(tiny_library, folder, names) + songs_at(tiny_library, tmp_path, names[:3])
     songs.append(songs[0])  # a song may occur twice
     path = tmp_path / f"list.{kind}"
-    path.write_bytes(FORMATS[kind]("My list", songs, relative_to=tmp_path if is_relative else None))
+    path.write_bytes(PLAYLIST_FORMATS[kind]("My list", songs, relative_to=tmp_path if is_relative else None))
     read = entries(player, path)
     assert [same_file(mrl) for mrl, _, _ in read] == [same_file(location(s.path)) for s in songs]
     if kind == "pls":  # its only line for names contains both
@@ -76,7 +76,7 @@ def test_vlc_plays_nothing_for_missing_song(player, tiny_library, tmp_path, kind
     songs = songs_at(tiny_library, Path("/music"), NAMES[:3])
     songs[1] = replace(songs[1], is_missing=True)
     path = tmp_path / f"list.{kind}"
-    path.write_bytes(FORMATS[kind]("My list", songs))
+    path.write_bytes(PLAYLIST_FORMATS[kind]("My list", songs))
     mrls = [mrl for mrl, _, _ in entries(player, path)]
     here = [location(s.path) for s in songs if not s.is_missing]
     assert [mrl for mrl in mrls if mrl.startswith("file:")] == here

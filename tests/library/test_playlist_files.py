@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from musicsim.errors import LibraryError
 from musicsim.library.db import schema
-from musicsim.library.importing import Matcher, NamedSong, commit, import_files, preview, read_listening
+from musicsim.library.importing import Matcher, NamedSong, commit_import, import_files, preview_import, read_listening
 from musicsim.library.importing.places import PlaceIndex, resolve_place
-from musicsim.library.media.playlist_files import FORMATS, location
+from musicsim.library.media.playlist_files import PLAYLIST_FORMATS, location
 from tests.library.fixtures import FIXTURES, needs_fixtures, skipped
 from tests.library.listening import add_songs, write_json
 
@@ -139,7 +139,7 @@ def test_empty_playlist_is_refused(store, tmp_path, name, content, fmt):
 def test_m3u_in_common_encodings_finds_file(store, tmp_path, encoding):
     (song,) = at(store, tmp_path / "Ärzte/Geräusch.mp3")
     path = write(tmp_path / "x.m3u", "#EXTM3U\n#EXTINF:1,Ärzte - Nein\nÄrzte/Geräusch.mp3\n".encode(encoding))
-    seen = preview(store, read_listening([path]))
+    seen = preview_import(store, read_listening([path]))
     assert (seen.song_ids.tolist(), seen.songs_by) == ([song], {"path": 1})
     assert seen.batch.songs[0][:2] == ("Ärzte", "Nein")
 
@@ -397,7 +397,7 @@ def test_unmatched_entries_are_reported_per_playlist(store, tmp_path):
     second = write(
         tmp_path / "second.m3u", "#EXTM3U\n#EXTINF:1,Artist 0 - Song 0\n/none/zzz.mp3\n#EXTINF:1,No - One\ny\n"
     )
-    seen = preview(store, read_listening([first, second]))
+    seen = preview_import(store, read_listening([first, second]))
     assert [(x.name, x.n_entries, x.n_found) for x in seen.lists] == [("first", 5, 3), ("second", 2, 1)]
     gone = [[(a.position, a.label, a.reason) for a in x.absent] for x in seen.lists]
     assert gone == [
@@ -406,7 +406,7 @@ def test_unmatched_entries_are_reported_per_playlist(store, tmp_path):
     ]
     assert seen.songs_by == {"path": 2, "exact": 1}
     assert {(w.artist, w.title) for w in seen.unmatched} == {("", "gone.mp3"), ("", "Radio X"), ("No", "One")}
-    commit(store, seen)
+    commit_import(store, seen)
     assert [(p.name, p.song_ids) for p in store.playlists()] == [("first", (two, one, two)), ("second", (one,))]
     assert len(store.listening.list_unmatched()) == 0, "lists do not wait"
 
@@ -418,7 +418,7 @@ NAME = st.text(LETTERS | st.sampled_from("%#&?\"'<>; :\\"), min_size=1, max_size
 )
 
 
-@pytest.mark.parametrize("kind", list(FORMATS))
+@pytest.mark.parametrize("kind", list(PLAYLIST_FORMATS))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60)
 @given(data=st.data())
 def test_written_playlists_round_trip(tiny_library, tmp_path, kind, data):
@@ -432,7 +432,7 @@ def test_written_playlists_round_trip(tiny_library, tmp_path, kind, data):
     ]
     songs += data.draw(st.lists(st.sampled_from(songs), max_size=2))
     path = tmp_path / f"list.{kind}"
-    path.write_bytes(FORMATS[kind](data.draw(TEXT), songs, relative_to=tmp_path if is_relative else None))
+    path.write_bytes(PLAYLIST_FORMATS[kind](data.draw(TEXT), songs, relative_to=tmp_path if is_relative else None))
     index = PlaceIndex((song.path, song.id, True) for song in songs)
     batch = read_listening([path])
     read = [batch.songs[row] for row in batch.song.tolist()]
@@ -532,7 +532,7 @@ def test_same_playlist_twice_is_one_import(store, tmp_path):
     at(store, tmp_path / "one.mp3")
     path = write(tmp_path / "x.m3u", codecs.BOM_UTF8 + b"one.mp3\n")
     for _ in range(2):
-        commit(store, preview(store, read_listening([path])))
+        commit_import(store, preview_import(store, read_listening([path])))
     assert (len(store.listening.imports()), len(store.playlists())) == (1, 1)
 
 

@@ -14,7 +14,7 @@ from musicsim.explorer.learning.supervision import Coverage
 from musicsim.explorer.requests.options import options_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.requests.training import KINDS, TrainingRequest
+from musicsim.explorer.requests.training import TRAINING_KINDS, TrainingRequest
 from musicsim.ui.base.frame import PAGES, SHELL
 from musicsim.ui.components import coverage
 from tests.command import run
@@ -90,7 +90,7 @@ def test_playlist_form_has_every_option_with_help(taught):
 
 
 def test_training_form_has_every_option_with_help(full, monkeypatch):
-    monkeypatch.setattr(coverage, "coverage", lambda _: [Coverage(kind, 30, 1.0, "") for kind in KINDS])
+    monkeypatch.setattr(coverage, "coverage", lambda _: [Coverage(kind, 30, 1.0, "") for kind in TRAINING_KINDS])
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["train"])
     app.session_state["train_supervision"], app.session_state["train_more"] = "answers", True
     shown = widgets(app.run())

@@ -72,7 +72,7 @@ def row_buttons(monkeypatch):
             st.button("down", key=f"down {index}", on_click=on_action, args=(down,))
             st.caption(f"{row.song_id}|{row.link}|{row.is_kept}")
 
-    monkeypatch.setattr(playlist_view, "song_list", buttons)
+    monkeypatch.setattr(playlist_view, "show_song_list", buttons)
 
 
 @pytest.fixture(autouse=True)

@@ -49,10 +49,10 @@ def test_playlist_is_played_and_queued_without_a_run_of_the_page(full):
 def test_disabled_button_says_why(full):
     def script() -> None:
         from musicsim.ui.base.openers import active_library
-        from musicsim.ui.components.play_button import play_button
+        from musicsim.ui.components.play_button import show_play_button
 
-        play_button("Play", key="a", library=active_library(), disabled_because="There are no songs.")
-        play_button("", key="b", library=active_library(), song_ids=[3, 5], start=1, help="Play “A”")
+        show_play_button("Play", key="a", library=active_library(), disabled_because="There are no songs.")
+        show_play_button("", key="b", library=active_library(), song_ids=[3, 5], start=1, help="Play “A”")
 
     off, on = sent(AppTest.from_function(script).run(), "songs/play_button")
     assert (off["disabled"], off["help"]) == (True, "There are no songs.")
@@ -62,7 +62,7 @@ def test_disabled_button_says_why(full):
 def test_only_valid_actions_reach_the_page(full, mounted):
     taken = []
     rows = [song_list.row_of(song) for song in full.songs()[:3]]
-    song_list.song_list(full, rows, key="list", on_action=taken.append, first=4, plays=[9, 8])
+    song_list.show_song_list(full, rows, key="list", on_action=taken.append, first=4, plays=[9, 8])
     assert (mounted.data["library"], mounted.data["first"], mounted.data["plays"]) == (full.name, 4, [9, 8])
     valid = {"kind": "move", "index": 1, "to": 2, "song_id": 7}
     for changes in ({"kind": "play"}, {"index": 3}, {"to": -2}, {"song_id": "7"}, {"index": None}):

@@ -20,19 +20,18 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.search_ranking import HubReduction
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.verdict import RANKED, Lead
+from musicsim.explorer.learning.verdict import RANKING_MEASURES, Lead
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
 from musicsim.explorer.snapshot.neighbors import Neighbors
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import ListFaults
-from musicsim.library import Library
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord
 from musicsim.progress import Progress, no_progress
 from musicsim.registry import load_hooks
 from musicsim.relevance import Relevance
 
-K = 10
+PRECISION_K = 10
 _CANDIDATES = 500  # number of songs that a search in the app re-ranks
 _MAX_QUERIES = 2_000
 _MAX_SONGS = 10_000  # maximum number of songs for which lists are computed
@@ -192,10 +191,10 @@ def measure_scores(
 ) -> Scores:
     """Rank all songs for each query, in the order of search, and score each ranking against the ground truth.
 
-    `kind` is one of :data:`musicsim.explorer.requests.training.KINDS`. If `split` names a fixed split, its test songs
-    are the queries, and its training songs are ranked. At most 2,000 queries are sampled with a fixed seed. Raises
-    ModelError if a vector is damaged, or if the ground truth or the split's songs are missing. Raises NotFoundError for
-    an unknown split.
+    `kind` is one of :data:`musicsim.explorer.requests.training.TRAINING_KINDS`. If `split` names a fixed split, its
+    test songs are the queries, and its training songs are ranked. At most 2,000 queries are sampled with a fixed seed.
+    Raises ModelError if a vector is damaged, or if the ground truth or the split's songs are missing. Raises
+    NotFoundError for an unknown split.
 
     2,000 queries on 5,000 songs take a few seconds. Memory: 8 bytes times songs times dimensions, plus the memory of
     :func:`~musicsim.evaluation.query_scores`. The total is 260 MB for 100,000 songs with 139 dimensions.
@@ -210,7 +209,7 @@ def measure_scores(
     answerable = candidates[relevance.n_relevant()[candidates] > 0]
     query_rows, ranked = _sample(answerable, _MAX_QUERIES), _sample(database, _MAX_RANKED)
     progress("ranking similar songs", 0, len(query_rows))
-    scores = {name: np.empty(len(query_rows)) for name in RANKED}
+    scores = {name: np.empty(len(query_rows)) for name in RANKING_MEASURES}
     blocks = _blocks(len(query_rows))
     queries, X = _vectors(snapshot, query_rows), _vectors(snapshot, ranked)
     adjust = None
@@ -258,7 +257,7 @@ def _score_block(
     D = cdist(queries[block], X)
     if adjust is not None:
         D = adjust(D, queries[block])
-    return evaluation.distance_scores(D, relevance.restrict(block), K)
+    return evaluation.distance_scores(D, relevance.restrict(block), PRECISION_K)
 
 
 def _sample(rows: Int64Array, most: int) -> Int64Array:
@@ -325,7 +324,7 @@ def _nearest(
     The orders are plain and hub-reduced. Each order is given for songs by any artist, and for songs by other artists.
     """
     n = len(X)
-    reach = min(n, max(_CANDIDATES, K + int(np.bincount(artists).max())) + 1)
+    reach = min(n, max(_CANDIDATES, PRECISION_K + int(np.bincount(artists).max())) + 1)
     parts, blocks = [], _blocks(n)
     nearest = map_blocks(library, partial(_find_nearest, X, index, proximity, artists, reach), blocks, len(blocks))
     for block, near in zip(blocks, nearest, strict=True):
@@ -343,7 +342,7 @@ def _find_nearest(
     block: range,
 ) -> Int64Array:
     """Do the same as :func:`_nearest` for one block; may run in a worker process."""
-    near = np.full((2, 2, len(block), K), -1, dtype=np.int64)
+    near = np.full((2, 2, len(block), PRECISION_K), -1, dtype=np.int64)
     distances, neighbors = index.query(X[block], reach)
     for place, (q, d, rows) in enumerate(zip(block, distances, neighbors, strict=True)):
         others = rows != q
@@ -352,8 +351,8 @@ def _find_nearest(
         for (any_artist, other_artists), order in zip(
             near, (rows, rows[np.argsort(adjusted, kind="stable")]), strict=True
         ):
-            any_artist[place, : len(order[:K])] = order[:K]
-            of_others = order[artists[order] != artists[q]][:K]
+            any_artist[place, : len(order[:PRECISION_K])] = order[:PRECISION_K]
+            of_others = order[artists[order] != artists[q]][:PRECISION_K]
             other_artists[place, : len(of_others)] = of_others
     return near
 

@@ -19,13 +19,12 @@ from musicsim.explorer.refresh.model_catalogue import damage, refit_model, stale
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.hooks import CheckConnections
-from musicsim.library import Library, Song
+from musicsim.library import BUILT_IN, Library, Song
 from musicsim.library.db.cache import load_arrays
 from musicsim.library.db.database import is_writable
 from musicsim.library.db.integrity import faults, is_of_indexes, rebuild_indexes, stray_rows
 from musicsim.library.disk.scratch import leftovers
 from musicsim.library.media.sound import songs_elsewhere
-from musicsim.library.stores.models import BUILT_IN
 from musicsim.progress import Progress
 from musicsim.registry import load_hooks
 from musicsim.wording import count, count_are

@@ -13,14 +13,14 @@ import numpy as np
 from packaging.requirements import Requirement
 
 from musicsim import __version__
-from musicsim.audio import list_undecodable_extensions, mfcc
-from musicsim.audio.features import FRAME, HOP, N_MELS, N_MFCC, SAMPLE_RATE
+from musicsim.audio import FRAME, HOP, SAMPLE_RATE, list_undecodable_extensions, mfcc
+from musicsim.audio.features import N_MELS, N_MFCC
 from musicsim.audio.formats import DECODERS, NOTES_EXTENSIONS
 from musicsim.audio.rendering import Lack, find_lack
 from musicsim.errors import ExtensionError
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
 from musicsim.hooks import Extension
-from musicsim.library.db.schema_version import SCHEMA_VERSION
+from musicsim.library import SCHEMA_VERSION
 from musicsim.registry import find_outside
 
 _COMPILED = (

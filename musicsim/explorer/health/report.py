@@ -10,8 +10,7 @@ from musicsim import logs
 from musicsim.explorer.health.doctor import Finding
 from musicsim.explorer.health.machine import memory_bytes, n_cores, versions
 from musicsim.explorer.rendering import render_fields
-from musicsim.library import Library
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import Library, atomic_path
 
 _N_LINES = 300
 

@@ -43,7 +43,7 @@ from musicsim.explorer.learning.task import (
 )
 from musicsim.explorer.learning.two_way import Space
 from musicsim.explorer.learning.verdict import (
-    RANKED,
+    RANKING_MEASURES,
     find_losses,
     finite_mean,
     first_within_error,
@@ -194,7 +194,7 @@ class _Choice:
         """Return the method with the most significant gain and no significant loss; the baseline if there is none."""
         best, largest = self.plain, 0.0
         for way in self.tried:
-            before, after = (dict(zip(RANKED, w.all_scores(), strict=True)) for w in (self.plain, way))
+            before, after = (dict(zip(RANKING_MEASURES, w.all_scores(), strict=True)) for w in (self.plain, way))
             leads = leads_of(before, after, self._groups)
             if not leads or find_losses(leads):
                 continue
@@ -231,7 +231,7 @@ class _Choice:
             return np.zeros(len(fold.queries))
         plain = self.plain.learn(supervision, fold.train, 0)
         before, after = (_scores(self._task, supervision, L, fold.queries, fold.database) for L in (plain, learned))
-        gains: Float64Array = np.mean([after[name] - before[name] for name in RANKED], axis=0)
+        gains: Float64Array = np.mean([after[name] - before[name] for name in RANKING_MEASURES], axis=0)
         return gains
 
     def last_steps(self) -> Steps:
@@ -269,7 +269,7 @@ class _Choice:
             supervision = self._task.supervision
             L = way.learn(supervision, fold.train, _MAX_RANKED)
             scores = _scores(self._task, supervision, L, fold.queries, fold.database)
-            way.scores.append(np.stack([scores[name] for name in RANKED]))
+            way.scores.append(np.stack([scores[name] for name in RANKING_MEASURES]))
 
 
 def _scores(

@@ -18,9 +18,10 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.multi_kernel import SourceLearner
 from musicsim.explorer.learning.verdict import Lead
-from musicsim.explorer.requests.training import ORDER
+from musicsim.explorer.requests.training import ORDER_LOSS
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.stores.judgments import comparisons, question_key
+from musicsim.library import question_key
+from musicsim.library.stores.judgments import comparisons
 
 _MIN_ANSWERS = 6
 _OUTER, _INNER = 5, 3
@@ -137,7 +138,7 @@ class _Learner:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the report contains the remaining duality gap
             model = self._create_model(C)
-            is_order = self.loss == ORDER
+            is_order = self.loss == ORDER_LOSS
 
             def on_fit_step(step: dict[str, Any]) -> bool:
                 if is_order:  # a metric of 0 has a loss of 1 on every comparison, so its objective is C
@@ -154,7 +155,7 @@ class _Learner:
         """Create the learner, with one kernel per block unless the metric is diagonal."""
         has_kernels = bool(self.blocks) and self.structure == "full"
         learner: Any
-        if self.loss == ORDER:
+        if self.loss == ORDER_LOSS:
             of_order = order.PartialOrderEmbedding if has_kernels else order.LinearPartialOrderEmbedding
             learner = of_order(self.structure, C, tol=_TOLERANCE, max_iter=_MAX_STEPS)
         else:
@@ -188,7 +189,7 @@ def learn_from_answers(
     answered: Answered,
     *,
     Cs: Sequence[float],
-    loss: str = ORDER,
+    loss: str = ORDER_LOSS,
     structure: str = "full",
     blocks: Sequence[slice] = (),
     random_state: int = 0,

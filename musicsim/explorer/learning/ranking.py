@@ -33,7 +33,7 @@ from musicsim.explorer.learning.task import (
 )
 from musicsim.explorer.learning.two_way import Space
 from musicsim.explorer.learning.verdict import first_within_error
-from musicsim.explorer.requests.training import ORDER, LearningSettings
+from musicsim.explorer.requests.training import ORDER_LOSS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
 _TOLERANCE, _MAX_CUTS = 1e-2, 150
@@ -217,7 +217,7 @@ def learn_from_survey(
         n_shuffles=N_SHUFFLES,
         on_progress=on_progress,
     )
-    leads = {} if judged.lead is None else {ORDER: judged.lead}
+    leads = {} if judged.lead is None else {ORDER_LOSS: judged.lead}
     compared = answered.all()
     n_questions, n_songs = len(set(answered.questions)), len(np.unique(compared))
     return judged.L, {

@@ -20,7 +20,7 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.from_answers import Answered, count_votes, relevance_of, too_few
 from musicsim.explorer.learning.shuffles import deal_votes, permute_within, swap_groups, trade_entries
-from musicsim.explorer.requests.training import ANSWERS, JUDGMENTS, KINDS
+from musicsim.explorer.requests.training import ANSWERS, JUDGMENTS, TRAINING_KINDS
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import RESULT
 from musicsim.wording import count
@@ -73,8 +73,8 @@ class Supervision:
         generated: bool = False,
         overlap: str = "jaccard",
     ) -> None:
-        if kind not in KINDS:
-            raise ValueError(f"supervision={kind!r} must be one of {', '.join(KINDS)}.")
+        if kind not in TRAINING_KINDS:
+            raise ValueError(f"supervision={kind!r} must be one of {', '.join(TRAINING_KINDS)}.")
         self._snapshot, self.kind, self._k, self._threshold = snapshot, kind, k, threshold
         self._generated, self._overlap = generated, overlap
         self.groups = [str(group) for group in snapshot.columns.group.texts()]
@@ -203,7 +203,7 @@ class Supervision:
         table = sparse.csr_array((np.ones(len(number)), (number, row)), shape=shape)
         table.data[:] = 1.0  # count duplicates once: the constructor summed them
         if table.nnz == 0 or int(np.diff(table.indptr).max(initial=0)) < 2:
-            raise ModelError(f"this library has no {KINDS[self.kind].words} yet: import some.")
+            raise ModelError(f"this library has no {TRAINING_KINDS[self.kind].words} yet: import some.")
 
         def relate(table: sparse.csr_array) -> Compute:
             def compute(database: Int64Array) -> relevances.Relevance:
@@ -287,7 +287,7 @@ def coverage(snapshot: Snapshot) -> list[Coverage]:
     """Return the coverage of all kinds; :attr:`Coverage.lacks` is the error if a kind cannot be used."""
     coverages = []
     n = max(1, snapshot.n_indexed)
-    for kind in KINDS:
+    for kind in TRAINING_KINDS:
         try:
             supervision = Supervision(snapshot, kind)
             relevance = supervision.relevance()

@@ -15,7 +15,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import Lead, find_changed_queries, is_better, render_lead, space_hubness
-from musicsim.explorer.requests.training import KINDS, LearningSettings
+from musicsim.explorer.requests.training import TRAINING_KINDS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress
 
@@ -171,7 +171,7 @@ class Task:
     @property
     def evidence(self) -> str:
         """Plural noun for the supervision, such as "plays"."""
-        return KINDS[self.supervision.kind].evidence
+        return TRAINING_KINDS[self.supervision.kind].evidence
 
     def queries(self, rows: Int64Array, most: int) -> tuple[Int64Array, Int64Array]:
         """Return at most `most` held-out queries, sampled from the queries with a relevant song, and their database."""

@@ -11,10 +11,10 @@ import numpy as np
 from musicsim import evaluation
 from musicsim._arrays import Float64Array, FloatingArray
 from musicsim.explorer.learning.two_way import Scores
-from musicsim.explorer.requests.training import ORDER
+from musicsim.explorer.requests.training import ORDER_LOSS
 
-RANKED = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
-MEASURES = RANKED | {ORDER: "comparisons in order"}
+RANKING_MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
+VERDICT_MEASURES = RANKING_MEASURES | {ORDER_LOSS: "comparisons in order"}
 BETTER, WORSE, NO_DIFFERENCE = "better", "worse", "no difference shown"
 _MAX_FOR_HUBS = 5_000
 _SEED = 0
@@ -60,7 +60,7 @@ def leads_of(
     if len(set(artists)) < 2:
         return {}
     leads = {}
-    for name in RANKED:
+    for name in RANKING_MEASURES:
         a, b = after[name][has_score], before[name][has_score]
         interval = evaluation.bootstrap_pairs(a, b, artists, 2000, random_state)
         leads[name] = Lead(float(b.mean()), float(a.mean()), *interval)
@@ -115,14 +115,14 @@ def leads_above(before: Scores, after: Scores, shuffled: Sequence[tuple[Scores, 
     if before.n_artists < 2:
         return leads
     has_score = np.isfinite(before.each["auc"])
-    for name in RANKED:
+    for name in RANKING_MEASURES:
         gain = _Gain.of(before, after, name)
         old, new = (float(scores.each[name][has_score].mean()) for scores in (before, after))
         leads[name] = Lead(old, new, gain.mean, *gain.interval(before.n_artists))
         copies = [copy for pair in shuffled if np.isfinite((copy := _Gain.of(*pair, name)).mean)]
         if copies:
             above = gain.above(copies)
-            low, high = above.interval(before.n_artists, n_measures=len(RANKED))
+            low, high = above.interval(before.n_artists, n_measures=len(RANKING_MEASURES))
             by_chance = float(gain.mean - above.mean)
             leads[name] = replace(leads[name], shuffled=by_chance, above_low=low, above_high=high)
     return leads
@@ -197,7 +197,7 @@ def lead_words(name: str, lead: Lead, baseline: str = "", evidence: str = "") ->
     """
     shuffled = f"; shuffled {evidence} give {lead.shuffled:+.3f}" if evidence and lead.shuffled is not None else ""
     return (
-        f"{MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f}{baseline} "
+        f"{VERDICT_MEASURES[name]} {lead.after:.3f} vs {lead.before:.3f}{baseline} "
         f"(difference {lead.mean:+.3f}, 95% interval {lead.low:+.3f} to {lead.high:+.3f}{shuffled})"
     )
 

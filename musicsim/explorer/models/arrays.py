@@ -17,8 +17,9 @@ from musicsim.errors import ModelError
 from musicsim.explorer.models.encoders import MAX_NUMBER, Arrays, StoredArray
 from musicsim.explorer.models.representations import representations
 from musicsim.explorer.models.schema import AboutModel
+from musicsim.library import read_header
 from musicsim.library.disk.archives import DAMAGED, open_archive
-from musicsim.library.disk.npy_headers import Header, read_header
+from musicsim.library.disk.npy_headers import Header
 
 _MAX_ARRAYS = 4_096
 _MAX_LENGTH = 1 << 14

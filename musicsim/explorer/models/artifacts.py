@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.explorer.models.schema import Report, read_json_file
-from musicsim.library.db.cache import load_arrays, save_arrays
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import atomic_path, save_arrays
+from musicsim.library.db.cache import load_arrays
 
 _log = logging.getLogger(__name__)
 

@@ -9,11 +9,10 @@ from musicsim.errors import ModelError
 from musicsim.explorer.models.artifacts import load_report, read_report
 from musicsim.explorer.models.schema import MAX_JSON, AboutFile, read_json_file
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.library import Library
-from musicsim.library.disk.archives import DAMAGED, open_archive, shorten_message, unpack
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import Library, atomic_path, shorten_message
+from musicsim.library.disk.archives import DAMAGED, open_archive, unpack
 
-FILE_ENDING = ".musicsim"
+MODEL_FILE_ENDING = ".musicsim"
 # 2,048 codewords with a metric are 67 MB; four local metrics on embeddings of 2,048 dimensions are 200 MB
 _MAX_ARRAYS = 512 << 20
 _MAX_BYTES = {"about.json": MAX_JSON, "model.json": MAX_JSON, "model.npz": _MAX_ARRAYS, "report.json": MAX_JSON}

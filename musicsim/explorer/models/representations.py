@@ -24,8 +24,7 @@ from musicsim.explorer.models.encoders import (
 )
 from musicsim.explorer.models.joint_space import JointEncoder, fill, statistics
 from musicsim.explorer.models.schema import SOUND
-from musicsim.library import Library
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord
 from musicsim.registry import load_each
 
 # shares of the mean squared distance of the model Sound
@@ -105,7 +104,7 @@ def sound_axes(features: Floats, within: Sequence[Float64Array] | None, variance
     return np.concatenate(means), block_diag(*(np.sqrt(share) * axes for share, (_, axes) in groups))
 
 
-RARITY = Weights(_fit_rarity, ("f",))  # weights of columns for :func:`weight_by_rarity`
+RARITY_WEIGHTS = Weights(_fit_rarity, ("f",))  # weights of columns for :func:`weight_by_rarity`
 _STATISTICS = Weights(statistics, ("1 + f", "f"))
 
 CORE = {
@@ -119,7 +118,9 @@ CORE = {
     ),
     "ppk": Representation("codewords of the sound", CodewordEncoder, _take_root, is_unit=True),
     "histogram": Representation("plain counts of codewords", CodewordEncoder, _keep),
-    "tfidf": Representation("codewords weighted by rarity", CodewordEncoder, weight_by_rarity, RARITY, is_unit=True),
+    "tfidf": Representation(
+        "codewords weighted by rarity", CodewordEncoder, weight_by_rarity, RARITY_WEIGHTS, is_unit=True
+    ),
     "gmm": Representation("mixtures of Gaussians", MixtureEncoder, _keep),
     "semantic": Representation("tags predicted from sound", SemanticEncoder, _take_root),
     "tags": Representation("tags assigned by people", TagEncoder, _keep, is_unit=True),

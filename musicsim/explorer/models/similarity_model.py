@@ -18,7 +18,7 @@ from musicsim.explorer.models.encoders import Encoder, Frames
 from musicsim.explorer.models.joint_space import column_scales
 from musicsim.explorer.models.representations import Representation, representations
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
-from musicsim.library.disk.arrays import atomic_folder
+from musicsim.library import atomic_folder
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ import numpy as np
 from musicsim.audio import read_song_frames
 from musicsim.explorer.models.encoders import Encoder, Floats, FrameEncoder, ReadFeatures
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.library import Library, Song
-from musicsim.library.processes.pools import map_in_order, on_all_cores
+from musicsim.library import Library, Song, on_all_cores
+from musicsim.library.processes.pools import map_in_order
 from musicsim.progress import Progress
 
 BLOCK = 64

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ValidationError
 from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library, SavedPlaylist
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.library import OWN_PLAYLISTS, Library, SavedPlaylist
 from musicsim.wording import add_number
 
 MAX_NAME = 100

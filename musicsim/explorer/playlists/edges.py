@@ -18,9 +18,8 @@ from musicsim.explorer.playlists.song_labels import Sources
 from musicsim.explorer.search.query import sample_evenly
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.song_numbers import play_counts
-from musicsim.library import Song
+from musicsim.library import OWN_PLAYLISTS, Song
 from musicsim.library.stores.genres import usual_spellings
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _MAX_OWN = 100
 _MIN_SHARE = 256  # an edge has at least 1/256 of the songs, as in section 7.7 of the thesis
@@ -33,7 +32,7 @@ _MAX_FROM_CLUSTER = 12
 _MAX_FROM_LIBRARY = 64
 _EVERY = 16  # only every 16th frame is used; all frames would give almost the same means
 
-FAMILIES: dict[str, tuple[str, float]] = {
+EDGE_FAMILIES: dict[str, tuple[str, float]] = {
     "audio": ("sound", 0.40),
     "company": ("shared playlists", 0.10),
     "listeners": ("listeners", 0.08),
@@ -133,7 +132,9 @@ def default_weights(names: Sequence[str]) -> Float64Array:
     families = playlist.edge_families(names)
     counts = Counter(families)
     # a conjunction gets a tenth of the smaller share of its two families, because there are many conjunctions
-    share = {family: min(FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0) for family in counts}
+    share = {
+        family: min(EDGE_FAMILIES[part][1] for part in family) * (0.1 if len(family) > 1 else 1.0) for family in counts
+    }
     weights = np.array([share[family] / counts[family] for family in families])
     return weights / weights.sum()
 

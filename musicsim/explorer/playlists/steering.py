@@ -17,8 +17,8 @@ from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArra
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import OWN_PLAYLISTS
 from musicsim.library.importing.spelling import plain_artist, plain_title
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
 
 _NEAR_LINE = 0.03  # share of the songs that count as near a line
 _MIN_NEAR = 8
@@ -33,7 +33,7 @@ _ROUNDING = 1e-6  # rounding error of squared distances, as a share of the squar
 _CACHED_RANKS = 32  # number of songs whose ranks are cached; 160 kB each
 _NEAR_SONG = 0.1  # share of the library that counts as similar to a song
 # Paced steps depend on shares of the library, so they are the same in a sample. A step among 20,000 songs takes 3 ms.
-MAX_SONGS = 20_000
+MAX_PLAYLIST_SONGS = 20_000
 RESTS_S = 24 * 3600.0  # songs in playlists that were saved within this time have less weight
 _RESTED = 0.1  # weight of songs in recently saved playlists
 _MAX_TEMPERATURE = 4.0  # temperature at surprise 1; the inverse applies at surprise 0
@@ -316,14 +316,14 @@ def make_version_finder(snapshot: Snapshot, artists: IntpArray, rows: Int64Array
 
 def is_sampled(n_songs: int) -> bool:
     """Return whether playlists for a library of this size are generated from a sample."""
-    return n_songs > MAX_SONGS
+    return n_songs > MAX_PLAYLIST_SONGS
 
 
 def sample_rows(allowed: BoolArray, required: Sequence[int], random_state: int | None) -> Int64Array:
     """Return a random sample of at most 20,000 allowed rows, plus the required ones, ascending."""
     rows = np.flatnonzero(allowed)
     if is_sampled(len(rows)):
-        rows = np.random.default_rng(random_state).choice(rows, MAX_SONGS, replace=False)
+        rows = np.random.default_rng(random_state).choice(rows, MAX_PLAYLIST_SONGS, replace=False)
     return np.union1d(rows, np.array(required, dtype=np.int64)).astype(np.int64)
 
 

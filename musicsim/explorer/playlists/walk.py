@@ -16,7 +16,7 @@ from musicsim import playlist
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.edges import FAMILIES, ClusterNames, build_hypergraph, default_weights
+from musicsim.explorer.playlists.edges import EDGE_FAMILIES, ClusterNames, build_hypergraph, default_weights
 from musicsim.explorer.playlists.reason_weights import factors_of
 from musicsim.explorer.playlists.song_labels import load_sources
 from musicsim.explorer.playlists.steering import (
@@ -159,7 +159,7 @@ class Walk:
         place = {name: column for column, name in enumerate(fitted.names)}
         columns = np.array([place.get(name, -1) for name in names])
         own = np.array([family == ("playlist",) for family in playlist.edge_families(names)])
-        own_share = FAMILIES["playlist"][1]
+        own_share = EDGE_FAMILIES["playlist"][1]
         for dialect, fitted_weights in zip(self.dialects, fitted.weights, strict=True):
             weights = np.where(columns >= 0, fitted_weights[columns], _NEW_EDGE)
             if own.any():  # the weights of the listener's own playlists are not fitted
@@ -213,7 +213,7 @@ class Walk:
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
         """Return edge families by descending share. A conjunction counts for each family, so the sum may exceed 1."""
         shares = self._model(dialect).family_shares()
-        return sorted(((FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
+        return sorted(((EDGE_FAMILIES[f][0], share) for f, share in shares.items()), key=lambda pair: -pair[1])
 
     def strongest(self, dialect: str | None = None, n: int = 12) -> list[Edge]:
         """Return the n heaviest edges with their shares of the weight, except the random jump."""

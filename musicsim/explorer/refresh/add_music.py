@@ -20,11 +20,9 @@ from musicsim.errors import FeatureVersionError
 from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.refresh.stages import Stages, part_of
-from musicsim.library import AddReport, Library
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import AddReport, Library, atomic_path, content_hash
 from musicsim.library.importing import import_files
 from musicsim.library.processes.workers import worker_context
-from musicsim.library.scan.files import content_hash
 from musicsim.library.scan.ingest import Scan, add_stream
 from musicsim.progress import Canceled, Progress
 

@@ -22,9 +22,8 @@ from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.playlists.fit import fit_walk
 from musicsim.explorer.playlists.song_labels import read_words
 from musicsim.explorer.refresh.placing import SEED, follow_owner, save_clusters_and_map, songs_with_frames
-from musicsim.library import Library, Song
-from musicsim.library.processes.pools import on_all_cores
-from musicsim.library.stores.models import CODEWORDS_KIND, MAX_NAME, NATIVE_KIND, ModelRecord
+from musicsim.library import CODEWORDS_KIND, NATIVE_KIND, Library, ModelRecord, Song, on_all_cores
+from musicsim.library.stores.models import MAX_NAME
 from musicsim.library.stores.song_gaussians import part_gaussians, part_length, shape_gaussian
 from musicsim.progress import Progress
 from musicsim.wording import add_number

@@ -11,8 +11,7 @@ from musicsim.explorer.models.representations import COMBINED
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import SONGS_FOR_AXES, new_record, publish
 from musicsim.explorer.refresh.placing import SEED
-from musicsim.library import Library
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord
 from musicsim.progress import Progress
 
 COMBINED_KIND, JOINED_KIND = "combined", "joined"

@@ -18,9 +18,7 @@ from musicsim.explorer.refresh.joined_model import COMBINED_KIND, combine
 from musicsim.explorer.refresh.placing import follow_owner
 from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.library import Library
-from musicsim.library.db.cache import save_arrays
-from musicsim.library.stores.models import BUILT_IN, ModelRecord
+from musicsim.library import BUILT_IN, Library, ModelRecord, save_arrays
 
 LEARNED_KIND = "learned"
 _ATTEMPTS = "attempts.npz"

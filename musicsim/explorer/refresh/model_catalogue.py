@@ -21,9 +21,7 @@ from musicsim.explorer.refresh.learned_model import LEARNED_KIND, learn_unlocked
 from musicsim.explorer.refresh.placing import missing_features, place_new, songs_with_frames
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot import neighbors
-from musicsim.library import Library
-from musicsim.library.disk.scratch import scratch_of
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord, scratch_of
 from musicsim.progress import Progress
 
 _log = logging.getLogger(__name__)

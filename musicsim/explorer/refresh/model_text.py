@@ -5,7 +5,15 @@ from datetime import datetime
 from typing import Any
 
 from musicsim.explorer.learning.automatic import SOUND_ALONE
-from musicsim.explorer.learning.verdict import BETTER, MEASURES, NO_DIFFERENCE, WORSE, Lead, find_losses, lead_words
+from musicsim.explorer.learning.verdict import (
+    BETTER,
+    NO_DIFFERENCE,
+    VERDICT_MEASURES,
+    WORSE,
+    Lead,
+    find_losses,
+    lead_words,
+)
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
@@ -13,21 +21,20 @@ from musicsim.explorer.refresh.fitting import free_name
 from musicsim.explorer.refresh.joined_model import COMBINED_KIND, JOINED_KIND
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import TAKEN_KIND
-from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, KINDS, METHODS, ORDER, RANKING
-from musicsim.library import Library
-from musicsim.library.stores.models import CODEWORDS_KIND, NATIVE_KIND, ModelRecord
+from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, METHODS, ORDER_LOSS, RANKING, TRAINING_KINDS
+from musicsim.library import CODEWORDS_KIND, NATIVE_KIND, Library, ModelRecord
 from musicsim.wording import count, join_words
 
 
 def name_for(library: Library, supervision: str, typed: str = "") -> str:
     """Return the typed name, or a default for the supervision; adds a number if the name exists."""
-    return free_name(library, typed.strip() or KINDS[supervision].model_name)
+    return free_name(library, typed.strip() or TRAINING_KINDS[supervision].model_name)
 
 
 def kind_words(record: ModelRecord) -> str:
     """Return a short description of a model."""
     if record.kind == LEARNED_KIND:
-        return f"learned from {KINDS[record.settings['supervision']].words}"
+        return f"learned from {TRAINING_KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
         return f"imported from {record.settings.get('taken_from', 'a file')}"
     if record.kind == JOINED_KIND:
@@ -59,7 +66,7 @@ def settings_words(settings: Mapping[str, Any], base: str) -> str:
         parts = [METHODS[settings["method"]], *chosen_by, f"on {base}"]
         shape = []
     if settings["supervision"] in ("plays", "sittings", "playlists"):
-        parts.append(f"{settings['k']} {KINDS[settings['supervision']].of} count as similar")
+        parts.append(f"{settings['k']} {TRAINING_KINDS[settings['supervision']].of} count as similar")
     if settings["supervision"] == "plays":
         parts.append(f"at least {settings['threshold']} plays per listener")
     if settings.get("overlap") == "lift":
@@ -132,11 +139,11 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
         reason = f"on {judges}, {losses} with {report['rejected']}"
         return WORSE, f"The sound alone is better, so it was kept: {reason}."
     if worse:
-        risen = [MEASURES[name] for name, lead in leads.items() if lead.low > 0]
+        risen = [VERDICT_MEASURES[name] for name, lead in leads.items() if lead.low > 0]
         although = f", though {join_words(risen)} rose" if risen else ""
         partly = " by some measures" if risen else ""
         return WORSE, f"Worse: similar songs rank lower than before training{partly}. {losses}, on {judges}{although}."
-    evidence = KINDS[report["settings"]["supervision"]].evidence
+    evidence = TRAINING_KINDS[report["settings"]["supervision"]].evidence
     if report.get("setting") == SOUND_ALONE:
         chance = f" “{report['by_chance']}” gains as much from shuffled {evidence}." if report.get("by_chance") else ""
         return NO_DIFFERENCE, f"The sound alone is best: no method was significantly better.{chance}"
@@ -162,7 +169,7 @@ def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
     with the AUC of a ranking by popularity alone.
     """
     leads = _leads(report)
-    shuffled = f"shuffled {KINDS[report['settings']['supervision']].evidence}"
+    shuffled = f"shuffled {TRAINING_KINDS[report['settings']['supervision']].evidence}"
     has_shuffled = any(lead.shuffled is not None for lead in leads.values())
 
     def row_of(
@@ -173,7 +180,7 @@ def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:
 
     rows = [
         row_of(
-            MEASURES[name], f"{lead.before:.3f}", f"{lead.after:.3f}", f"{lead.mean:+.3f}",
+            VERDICT_MEASURES[name], f"{lead.before:.3f}", f"{lead.after:.3f}", f"{lead.mean:+.3f}",
             f"{lead.low:+.3f} to {lead.high:+.3f}", "" if lead.shuffled is None else f"{lead.shuffled:+.3f}",
             lead.words,
         )
@@ -190,7 +197,7 @@ def describe_split(report: Mapping[str, Any]) -> str:
     """Return sentences about the split into training, validation and test, and about shuffled evidence."""
     stopped = " Training was stopped early." if report["stopped_early"] else ""
     if n := report.get("n_shuffled"):
-        evidence = KINDS[report["settings"]["supervision"]].evidence
+        evidence = TRAINING_KINDS[report["settings"]["supervision"]].evidence
         stopped += (
             f" A gain counts only above that of the same training on shuffled {evidence} (mean of {n}), which have "
             "nothing to do with the sound."
@@ -216,13 +223,13 @@ def describe_split(report: Mapping[str, Any]) -> str:
 
 def source_rows(report: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return each model's share of a learned metric as table rows; empty if the metric uses a single model."""
-    measure = ORDER if "answers" in report else report["settings"]["loss"]
+    measure = ORDER_LOSS if "answers" in report else report["settings"]["loss"]
     return [
         {
             "source": str(source["name"]),
             "dimensions": f"{source['dimensions']:,}",
             "of the distances": f"{source['share']:.0%}",
-            f"alone: {MEASURES.get(measure, measure.upper())}": f"{source['alone']:.3f}",
+            f"alone: {VERDICT_MEASURES.get(measure, measure.upper())}": f"{source['alone']:.3f}",
         }
         for source in report.get("sources", ())
     ]

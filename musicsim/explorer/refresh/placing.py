@@ -13,8 +13,7 @@ from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.models.song_features import feature_blocks
 from musicsim.explorer.refresh.map_layout import MapPlacer, fit_map
 from musicsim.explorer.snapshot import neighbors
-from musicsim.library import Library, Song
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord, Song
 from musicsim.places import places_among
 from musicsim.progress import Progress
 

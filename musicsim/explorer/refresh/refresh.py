@@ -19,9 +19,8 @@ from musicsim.explorer.refresh.placing import missing_features, place_new, songs
 from musicsim.explorer.refresh.stages import count_steps
 from musicsim.explorer.snapshot.same_sound import find_new_duplicates
 from musicsim.hooks import AfterRefresh
-from musicsim.library import Library
+from musicsim.library import Library, ModelRecord
 from musicsim.library.importing import match_waiting
-from musicsim.library.stores.models import ModelRecord
 from musicsim.progress import Canceled, Progress, no_progress
 from musicsim.registry import load_hooks
 from musicsim.wording import count

@@ -24,7 +24,7 @@ _MAX_DEPTH = 8  # of parentheses
 
 Kind = Literal["number", "choice", "names", "words", "days", "similar"]
 
-FIELDS: dict[str, Kind] = {
+QUERY_FIELDS: dict[str, Kind] = {
     **dict.fromkeys(DESCRIPTORS, "number"),
     **dict.fromkeys(("minutes", "year", "rating", "plays"), "number"),
     "key": "choice", "mode": "choice",
@@ -32,7 +32,7 @@ FIELDS: dict[str, Kind] = {
     "thumb": "choice", "words": "words", "played": "days", "added": "days", "similar": "similar",
 }  # fmt: skip
 """Kind of each field, in the order of menus."""
-COMPARISONS: dict[Kind, tuple[str, ...]] = {
+FIELD_COMPARISONS: dict[Kind, tuple[str, ...]] = {
     "number": (">=", "<=", ">", "<", "=", "between"),
     "choice": ("is", "is not"),
     "names": ("is", "is not", "contains", "does not contain"),
@@ -40,11 +40,11 @@ COMPARISONS: dict[Kind, tuple[str, ...]] = {
     "days": ("in the last", "not in the last"),
     "similar": ("nearest songs", "nearest percent"),
 }
-CHOICES: dict[str, tuple[str, ...]] = {"key": KEYS, "mode": MODES, "thumb": ("up", "down")}
+FIELD_CHOICES: dict[str, tuple[str, ...]] = {"key": KEYS, "mode": MODES, "thumb": ("up", "down")}
 """Possible values of fields that have few."""
 PRIVATE = frozenset({"rating", "plays", "thumb", "played", "added", "folder"})
 """Fields that say something about the owner; visitors cannot use them."""
-COMPARED = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "=": "exactly"}
+COMPARISON_WORDS = {">=": "at least", "<=": "at most", ">": "above", "<": "below", "=": "exactly"}
 """Comparisons of numbers in words."""
 
 _OTHER_NAMES = {"bpm": "tempo", "length": "minutes", "stars": "rating"}
@@ -69,7 +69,7 @@ _DECADE = re.compile(r"(\d{3}0)s")
 _CLOCK = re.compile(r"(\d+):([0-5]\d)")
 _NEAREST = re.compile(r"([\d.]+)(%?)@(.+)", re.DOTALL)
 
-Match = Literal["all", "any"]
+AllOrAny = Literal["all", "any"]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -79,7 +79,7 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Condition(Document):
+class FieldCondition(Document):
     """One condition; a song without a value, such as a year, meets only comparisons with “not”."""
 
     field: str
@@ -89,11 +89,11 @@ class Condition(Document):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        kind = FIELDS.get(self.field)
+        kind = QUERY_FIELDS.get(self.field)
         if kind is None:
-            raise ValueError(f"the field {self.field!r} must be one of {', '.join(FIELDS)}")
-        if self.comparison not in COMPARISONS[kind]:
-            raise ValueError(f"{self.field} needs one of the comparisons {', '.join(COMPARISONS[kind])}")
+            raise ValueError(f"the field {self.field!r} must be one of {', '.join(QUERY_FIELDS)}")
+        if self.comparison not in FIELD_COMPARISONS[kind]:
+            raise ValueError(f"{self.field} needs one of the comparisons {', '.join(FIELD_COMPARISONS[kind])}")
         problem = self._check_names() if kind in ("names", "choice", "words") else self._check_numbers(kind)
         if problem:
             raise ValueError(f"“{self.field} {self.comparison}” must be followed by {problem}")
@@ -103,7 +103,7 @@ class Condition(Document):
         names = [name for name in self.value if isinstance(name, str) and name.strip() and len(name) <= _MAX_TEXT]
         if not names or len(names) != len(self.value):
             return "words" if self.field == "words" else "names"
-        choices = CHOICES.get(self.field)
+        choices = FIELD_CHOICES.get(self.field)
         return f"one of {', '.join(choices)}" if choices and not set(names) <= set(choices) else ""
 
     def _check_numbers(self, kind: Kind) -> str:
@@ -141,7 +141,7 @@ class Condition(Document):
 
     def __str__(self) -> str:
         """Return the term that :func:`parse_query` reads."""
-        kind = FIELDS[self.field]
+        kind = QUERY_FIELDS[self.field]
         if kind == "words":
             return f"{'-' * self.is_negative}({self.value[0]})"
         if kind == "number":
@@ -159,14 +159,14 @@ class Condition(Document):
     @property
     def meaning(self) -> str:
         """The condition in words."""
-        kind = FIELDS[self.field]
+        kind = QUERY_FIELDS[self.field]
         values = [value if isinstance(value, str) else f"{value:.10g}" for value in self.value]
         if kind == "words":
             return f"{'not ' * self.is_negative}{values[0]}"
         if kind == "number":
             descriptor = DESCRIPTORS.get(self.field)
             unit = f" {descriptor.unit}" if descriptor and descriptor.familiar_unit else ""
-            compared = COMPARED.get(self.comparison, "")
+            compared = COMPARISON_WORDS.get(self.comparison, "")
             return " ".join(filter(None, (self.field, compared, " to ".join(values)))) + unit
         if kind == "days":
             if self.field == "played" and float(self.value[0]) == MAX_DAYS:
@@ -190,7 +190,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class QueryProblem:
     """A term that cannot be read, and one sentence that says why."""
 
     text: str
@@ -206,26 +206,26 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class QueryGroup:
     """Terms of which a song must meet all, or any; with `is_not`, the other songs."""
 
-    match: Match
-    terms: "tuple[Term, ...]"
+    match: AllOrAny
+    terms: "tuple[QueryTerm, ...]"
     is_not: bool = False
 
     def __str__(self) -> str:
         return f"{'-' * self.is_not}({join_terms(self.match, self.terms)})"
 
 
-Term = Text | Condition | Group | Problem
+QueryTerm = Text | FieldCondition | QueryGroup | QueryProblem
 
 
-def parse_query(text: str) -> Group:
+def parse_query(text: str) -> QueryGroup:
     """Read a query; any text is one, and terms that cannot be read become problems."""
     return _Parser(text).read_group(0)
 
 
-def join_terms(match: Match, terms: Iterable[Term | str]) -> str:
+def join_terms(match: AllOrAny, terms: Iterable[QueryTerm | str]) -> str:
     """Return the query that a song meets if it meets all terms, or any."""
     return (" " if match == "all" else " or ").join(map(str, terms))
 
@@ -243,9 +243,9 @@ def _restore_quotes(argument: str) -> str:
     return f"{name}:{is_exact}{_quote(value.removeprefix('='))}"
 
 
-def make_condition(**values: object) -> Condition:
+def make_condition(**values: object) -> FieldCondition:
     """Return a condition from the values of its fields; raises ValueError with one sentence if it is not valid."""
-    return validate(Condition, values)
+    return validate(FieldCondition, values)
 
 
 def validate(model: type[_Model], values: dict[str, object]) -> _Model:
@@ -266,9 +266,9 @@ class _Parser:
         self._tokens = list(_TOKEN.finditer(text))
         self._at = 0
 
-    def read_group(self, depth: int, *, is_not: bool = False) -> Group:
+    def read_group(self, depth: int, *, is_not: bool = False) -> QueryGroup:
         """Read terms up to the end of the parentheses, or of the text."""
-        alternatives: list[list[Term]] = [[]]
+        alternatives: list[list[QueryTerm]] = [[]]
         words: list[str] = []
 
         def end_words() -> None:
@@ -304,18 +304,18 @@ class _Parser:
         end_words()
         full = [terms for terms in alternatives if terms]
         if len(full) < 2:
-            return Group("all", tuple(full[0] if full else ()), is_not)
-        return Group("any", tuple(t[0] if len(t) == 1 else Group("all", tuple(t)) for t in full), is_not)
+            return QueryGroup("all", tuple(full[0] if full else ()), is_not)
+        return QueryGroup("any", tuple(t[0] if len(t) == 1 else QueryGroup("all", tuple(t)) for t in full), is_not)
 
 
 def _field_of(name: str) -> str | None:
     """Return the field that a name means, also with a minus before it; None if there is no such field."""
     name = name.lstrip(_MINUS).casefold()
     field = _OTHER_NAMES.get(name, name)
-    return field if field in FIELDS else None
+    return field if field in QUERY_FIELDS else None
 
 
-def _read_field(token: re.Match[str]) -> Condition | Group | Problem | None:
+def _read_field(token: re.Match[str]) -> FieldCondition | QueryGroup | QueryProblem | None:
     name = token["field"] or token["compared"]
     return read_term(name, token["value"] or token["number"]) if name else None
 
@@ -328,19 +328,19 @@ def _read_word(word: str) -> list[str]:
     return ["not", rest] if rest and rest.casefold() not in _SEPARATORS else []
 
 
-def read_term(name: str, value: str) -> Condition | Group | Problem | None:
+def read_term(name: str, value: str) -> FieldCondition | QueryGroup | QueryProblem | None:
     """Read ``field:value``; None if there is no such field."""
     field = _field_of(name)
     if field is None:
         return None
     is_not = name[0] in _MINUS
     try:
-        condition = make_condition(field=field, **_read_value(field, FIELDS[field], value))
+        condition = make_condition(field=field, **_read_value(field, QUERY_FIELDS[field], value))
     except ValueError as error:
-        return Problem(f"{'-' * is_not}{name.lstrip(_MINUS).casefold()}:{value}", str(error))
+        return QueryProblem(f"{'-' * is_not}{name.lstrip(_MINUS).casefold()}:{value}", str(error))
     if not is_not:
         return condition
-    return condition.opposite or Group("all", (condition,), is_not=True)
+    return condition.opposite or QueryGroup("all", (condition,), is_not=True)
 
 
 def _read_value(field: str, kind: Kind, text: str) -> dict[str, object]:
@@ -350,7 +350,7 @@ def _read_value(field: str, kind: Kind, text: str) -> dict[str, object]:
         is_exact = kind == "choice" or text.startswith("=")
         values = [*_read_list(text.removeprefix("="))]
         if kind == "choice":
-            known = {choice.casefold(): choice for choice in CHOICES[field]}
+            known = {choice.casefold(): choice for choice in FIELD_CHOICES[field]}
             values = [known.get(value.casefold(), value) for value in values]
         return {"comparison": "is" if is_exact else "contains", "value": values}
     if kind == "days":

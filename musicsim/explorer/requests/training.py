@@ -17,7 +17,7 @@ class Kind:
 
 
 ANSWERS, JUDGMENTS = "answers", "judgements"
-KINDS = {
+TRAINING_KINDS = {
     "plays": Kind("artists that the same people listen to", "artists", "Listeners", "plays"),
     "sittings": Kind("songs played in one sitting", "songs", "Sittings", "sittings"),
     "playlists": Kind("songs on the same playlists", "songs", "Playlists", "playlists"),
@@ -30,14 +30,14 @@ KINDS = {
 }
 """Kinds of supervision. Kinds that cover the same number of songs are offered in this order."""
 
-ORDER = "order"
+ORDER_LOSS = "order"
 LOSSES = {
     "auc": "AUC: the whole ranking",
     "map": "MAP: the order, especially at the top",
     "ndcg": "NDCG: the first few results, especially the top",
     "mrr": "MRR: the rank of the first correct song",
     "precision": "P@k: how many of the first few results are correct",
-    ORDER: "the order of pairs in your answers",
+    ORDER_LOSS: "the order of pairs in your answers",
 }
 """Measures for which a ranking can be optimized; the last one is for answers only."""
 AUTOMATIC, RANKING, MEAN, LOCAL = "automatic", "ranking", "mean", "local"
@@ -73,8 +73,8 @@ class LearningSettings:
     """
 
     supervision: str = option(
-        "plays", f"Source to learn similarity from: {', '.join(KINDS)} (judgements: thumbs up and down).",
-        label="Learn from", name="source", flags=("--from",), choices=tuple(KINDS),
+        "plays", f"Source to learn similarity from: {', '.join(TRAINING_KINDS)} (judgements: thumbs up and down).",
+        label="Learn from", name="source", flags=("--from",), choices=tuple(TRAINING_KINDS),
     )  # fmt: skip
     on: tuple[str, ...] = option(
         (), "Models whose song vectors are reweighted; by default the model in use. If that is Sound, the automatic "
@@ -139,7 +139,7 @@ class LearningSettings:
         names = filter(None, (self.on,) if isinstance(self.on, str) else self.on)  # can also be a single name
         object.__setattr__(self, "on", tuple(dict.fromkeys(names)))
         if not self.loss:
-            object.__setattr__(self, "loss", ORDER if self.supervision == ANSWERS else "auc")
+            object.__setattr__(self, "loss", ORDER_LOSS if self.supervision == ANSWERS else "auc")
         if not self.method:
             is_ranking = self.supervision == ANSWERS or self.C is not None
             is_ranking |= (self.structure, self.regularizer) != ("full", "plain")
@@ -147,7 +147,7 @@ class LearningSettings:
         if self.supervision == ANSWERS:  # their learners have no other penalty
             object.__setattr__(self, "regularizer", "trace")
         settle(self)
-        if self.loss == ORDER and self.supervision != ANSWERS:
+        if self.loss == ORDER_LOSS and self.supervision != ANSWERS:
             raise ValueError(f"loss={self.loss!r} works only with answers: choose another loss for {self.supervision}.")
         if self.method != RANKING and self.supervision == ANSWERS:
             raise ValueError(f"method={self.method!r} cannot be used with answers: choose ranking.")

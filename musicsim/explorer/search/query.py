@@ -10,8 +10,7 @@ import numpy as np
 
 from musicsim import audio, kernels, metric
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
-from musicsim.audio import SongFrames
-from musicsim.audio.networks import AudioNetwork
+from musicsim.audio import AudioNetwork, SongFrames
 from musicsim.errors import AudioTooShortError, ModelError, NotFoundError
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.requests.filters import Filters
@@ -20,8 +19,7 @@ from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.filtering import condition_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Song
-from musicsim.library.scan.files import content_hash
+from musicsim.library import Song, content_hash
 from musicsim.library.scan.networks import load_networks
 from musicsim.library.tags.artists import fold_name
 

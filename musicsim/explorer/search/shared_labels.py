@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Song
-from musicsim.library.stores.genres import genre_key
+from musicsim.library import Song, genre_key
 
 Tags = Mapping[int, Sequence[tuple[str, float]]]  # names and weights, heaviest first, keyed by song id
 

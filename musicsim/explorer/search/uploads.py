@@ -10,8 +10,7 @@ from musicsim import audio
 from musicsim.errors import AudioError, LibraryError
 from musicsim.explorer.search.query import networks_in_use
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library
-from musicsim.library.disk.scratch import scratch_of
+from musicsim.library import Library, scratch_of
 from musicsim.library.processes.decoding import Decoding, Run, decoder
 from musicsim.public import is_public
 from musicsim.storage import writing_to

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import BoolArray
-from musicsim.library.db.columns import SongColumns
+from musicsim.library import SongColumns
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ import numpy as np
 
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.requests.query import FIELDS, MAX_NEAREST, Condition
+from musicsim.explorer.requests.query import MAX_NEAREST, QUERY_FIELDS, FieldCondition
 from musicsim.explorer.snapshot.conditions import Among, Listed
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.song_numbers import read_column
-from musicsim.library.stores.genres import genre_key
+from musicsim.library import genre_key
 
 _DAY_S = 86_400.0
 _BLOCK = 10_000  # vectors that are compared at once; larger blocks do not fit into the processor's cache
@@ -29,14 +29,14 @@ _OPERATORS: dict[str, Callable[[Any, float], Any]] = {
 }  # fmt: skip
 
 
-def match_field(snapshot: Snapshot, condition: Condition, now: float | None = None) -> BoolArray:
+def match_field(snapshot: Snapshot, condition: FieldCondition, now: float | None = None) -> BoolArray:
     """Return the mask (n_indexed,) of the songs that meet a condition on any field but `words`.
 
     `now` is the time in seconds since 1970; by default, this moment. Raises NotFoundError if a song of the condition
     `similar` is not in the library.
     """
     mask: BoolArray
-    if FIELDS[condition.field] == "days":
+    if QUERY_FIELDS[condition.field] == "days":
         now = time.time() if now is None else now
         # a song that was never played was not played in the last days
         mask = read_column(snapshot, condition.field) >= now - float(condition.value[0]) * _DAY_S
@@ -48,9 +48,9 @@ def match_field(snapshot: Snapshot, condition: Condition, now: float | None = No
 
 
 @lru_cache(maxsize=32)
-def _match_lasting(snapshot: Snapshot, condition: Condition, _latest_play: int) -> BoolArray:
+def _match_lasting(snapshot: Snapshot, condition: FieldCondition, _latest_play: int) -> BoolArray:
     """Return the mask of a condition without its “not”, whose result changes only with the library or with a play."""
-    kind = FIELDS[condition.field]
+    kind = QUERY_FIELDS[condition.field]
     if kind == "similar":
         return _match_nearest(snapshot, condition)
     if kind == "number":
@@ -139,7 +139,7 @@ def find_titled(snapshot: Snapshot, title: str) -> int:
     raise NotFoundError(f"several songs are called “{title}”. Write the number of one instead: {ids}.")
 
 
-def vectors_of(snapshot: Snapshot, condition: Condition) -> Iterator[Float32Array]:
+def vectors_of(snapshot: Snapshot, condition: FieldCondition) -> Iterator[Float32Array]:
     """Yield the vector of each song that the condition `similar` compares with."""
     for song in condition.songs:
         song_id = find_titled(snapshot, song) if isinstance(song, str) else song
@@ -155,7 +155,7 @@ def distances_to(snapshot: Snapshot, rows: Int64Array, vector: Float32Array) -> 
     return np.sqrt(distances)
 
 
-def _match_nearest(snapshot: Snapshot, condition: Condition) -> BoolArray:
+def _match_nearest(snapshot: Snapshot, condition: FieldCondition) -> BoolArray:
     """Return the mask of the songs nearest to each given song, which also belong to them."""
     number, n = float(condition.value[0]), snapshot.n_indexed
     k = math.ceil(number) if condition.comparison == "nearest songs" else math.ceil(number / 100 * n)

@@ -184,7 +184,7 @@ def _condition_of_part(snapshot: Snapshot, part: Part) -> Condition:
     return Not(condition) if part.is_not else condition
 
 
-def match_condition(snapshot: Snapshot, condition: query.Condition, now: float | None = None) -> BoolArray:
+def match_condition(snapshot: Snapshot, condition: query.FieldCondition, now: float | None = None) -> BoolArray:
     """Return the mask (n_indexed,) of the songs that meet one condition of a query.
 
     `now` is the time in seconds since 1970; by default, this moment. Raises NotFoundError for unknown words and songs.

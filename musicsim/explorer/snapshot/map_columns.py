@@ -28,8 +28,7 @@ from musicsim.explorer.snapshot.heard import compare
 from musicsim.explorer.snapshot.map_view import Window
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.sound_colors import SOUNDS, sound_codes
-from musicsim.library import Library
-from musicsim.library.db.columns import Labels, SongColumns
+from musicsim.library import Labels, Library, SongColumns
 from musicsim.public import is_public, refuse_visitors
 
 COLOR_BY = ("genre", "artist", "folder", "tag", "year", "cluster", "sound", "key", "mode", *DESCRIPTORS)

@@ -23,10 +23,9 @@ from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityMo
 from musicsim.explorer.snapshot import neighbors
 from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.same_sound import groups
-from musicsim.library import Library
-from musicsim.library.db.columns import SongColumns, SongTable
+from musicsim.library import Library, ModelRecord, SongColumns, SongTable
 from musicsim.library.stores.duplicates import SamePair
-from musicsim.library.stores.models import ModelRecord, SongRows
+from musicsim.library.stores.models import SongRows
 from musicsim.places import places_in_order
 
 T = TypeVar("T")

@@ -20,11 +20,8 @@ from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
 from musicsim.explorer.snapshot.neighbors import Neighbors, build_exact_index
 from musicsim.hooks import ChooseEngine, SearchEngine
-from musicsim.library import Library, Song
-from musicsim.library.db.columns import SongColumns, SongTable
-from musicsim.library.db.packed_texts import PackedTexts
+from musicsim.library import Library, ModelRecord, PackedTexts, Song, SongColumns, SongTable
 from musicsim.library.stores.genres import merge_spellings
-from musicsim.library.stores.models import ModelRecord
 from musicsim.registry import load_hooks
 
 T = TypeVar("T")

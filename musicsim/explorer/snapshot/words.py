@@ -21,18 +21,18 @@ from musicsim.audio import DESCRIPTORS, MODES
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.query import (
     BY_SOUND,
-    FIELDS,
     PRIVATE,
-    Condition,
-    Group,
-    Problem,
-    Term,
+    QUERY_FIELDS,
+    FieldCondition,
+    QueryGroup,
+    QueryProblem,
+    QueryTerm,
     Text,
     parse_query,
 )
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import FilterByWord, RankByText
-from musicsim.library.stores.genres import genre_key
+from musicsim.library import genre_key
 from musicsim.public import is_public
 from musicsim.registry import load_hooks
 
@@ -77,7 +77,7 @@ class Part:
     song_ids: Int64Array | None = field(default=None, compare=False)  # matching songs, found by an extension
     along: tuple[str, int] | None = None  # name of a column; 1 if songs with larger values match better, else -1
     is_not: bool = False  # matching songs are excluded
-    condition: Condition | None = None  # the condition, if the text names a field
+    condition: FieldCondition | None = None  # the condition, if the text names a field
     parts: "tuple[Part, ...]" = ()  # the conditions, if there are several
     is_any: bool = False  # whether one of `parts` is enough
     rank: Callable[[], Int64Array] | None = field(default=None, compare=False)  # finds ids, the nearest in sound first
@@ -96,7 +96,7 @@ class Words:
 
     parts: tuple[Part, ...]
     strange: tuple[str, ...]  # words that match nothing
-    problems: tuple[Problem, ...] = ()  # terms that cannot be read
+    problems: tuple[QueryProblem, ...] = ()  # terms that cannot be read
     lacks_ranking: bool = False  # whether the text says "sounds like", but no extension ranks songs by sound
 
     @property
@@ -129,7 +129,7 @@ def parse_sound(snapshot: Snapshot, text: str) -> Words | None:
 
 def known_fields() -> list[str]:
     """Return the names of the fields that this listener can use in a query."""
-    return [name for name in FIELDS if not (is_public() and name in PRIVATE)]
+    return [name for name in QUERY_FIELDS if not (is_public() and name in PRIVATE)]
 
 
 def suggest_words(snapshot: Snapshot, n: int = 14) -> list[str]:
@@ -169,7 +169,7 @@ class _Reader:
     def _read(self, text: str) -> Words:
         return self._read_group(parse_query(text))
 
-    def _read_group(self, group: Group) -> Words:
+    def _read_group(self, group: QueryGroup) -> Words:
         """Return the conditions of a group; alternatives are one part."""
         read = [self._read_term(term) for term in group.terms]
         parts = tuple(part for words in read for part in words.parts)
@@ -185,14 +185,14 @@ class _Reader:
             any(words.lacks_ranking for words in read),
         )
 
-    def _read_term(self, term: Term) -> Words:
+    def _read_term(self, term: QueryTerm) -> Words:
         if isinstance(term, Text):
             return self._read_text(term.words)
-        if isinstance(term, Problem):
+        if isinstance(term, QueryProblem):
             return Words((), (), (term,))
-        if isinstance(term, Condition) and term.field == "words":
+        if isinstance(term, FieldCondition) and term.field == "words":
             term = replace(parse_query(str(term.value[0])), is_not=term.is_negative)
-        if isinstance(term, Condition):
+        if isinstance(term, FieldCondition):
             if is_public() and term.field in PRIVATE:
                 return Words((), (str(term),))
             return Words((Part(str(term), term.meaning, condition=term),), ())

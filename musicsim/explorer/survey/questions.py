@@ -20,9 +20,10 @@ import numpy as np
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError, NotFoundError
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.tastes import costs, information, pairs_apart, sample_tastes, softness
+from musicsim.explorer.survey.tastes import answer_costs, information, pairs_apart, sample_tastes, softness
 from musicsim.explorer.trials.rates import Rate, measure_rate
-from musicsim.library.stores.judgments import FORMS, Judgment, QuestionKey, comparisons, listener_name, question_key
+from musicsim.library import Judgment, QuestionKey, question_key
+from musicsim.library.stores.judgments import FORMS, comparisons, listener_name
 
 _KINDS, SHARES = ("telling", "random", "repeat"), (0.7, 0.2, 0.1)
 _SHARED = 1 / 2  # share of random questions that another listener has answered
@@ -223,7 +224,7 @@ def is_predicted(snapshot: Snapshot, question: Question, chosen: int) -> bool:
         raise NotFoundError(f"{snapshot.library.name}: song {gone[0]} has no vector in the model. Try again.")
     vectors = snapshot.vectors_at(rows).astype(np.float64)
     apart = pairs_apart(vectors, np.arange(len(rows))[None, :]).sum(axis=2)
-    choice_costs = costs(apart, len(rows), question.form)[0]
+    choice_costs = answer_costs(apart, len(rows), question.form)[0]
     return bool((np.delete(choice_costs, chosen - first) > choice_costs[chosen - first]).all())
 
 

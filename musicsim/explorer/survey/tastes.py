@@ -30,7 +30,7 @@ def pairs_apart(vectors: Float64Array, places: Int64Array) -> Float64Array:
     return np.stack([(vectors[places[:, i]] - vectors[places[:, j]]) ** 2 for i, j in pairs], axis=1)
 
 
-def costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
+def answer_costs(apart: Float64Array, n_shown: int, form: str) -> Float64Array:
     """Return the cost of each possible answer, (n_questions, n_choices, ...); a lower cost means a likelier answer.
 
     `apart` (n_questions, n_pairs, ...) contains squared distances or their summands, from :func:`pairs_apart`. For
@@ -98,7 +98,7 @@ def information(apart: Float64Array, n_shown: int, form: str, tastes: Float64Arr
     answers with probabilities proportional to exp(-cost / scale). `apart` comes from :func:`pairs_apart`, `scale`
     from :func:`softness`; tastes are (n_dimensions, n_tastes).
     """
-    logits = -costs(apart @ tastes, n_shown, form) / scale
+    logits = -answer_costs(apart @ tastes, n_shown, form) / scale
     logits -= logits.max(axis=1, keepdims=True)
     chances = np.exp(logits)
     chances /= chances.sum(axis=1, keepdims=True)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from musicsim.library.stores.judgments import Judgment
+from musicsim.library import Judgment
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,16 @@ from functools import partial
 
 import streamlit as st
 
-from musicsim.explorer.playlists.draft import PlaylistDraft
-from musicsim.explorer.playlists.queue import MAX_EXAMPLES
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import MAX_EXAMPLES, PlaylistDraft, Snapshot
 from musicsim.extensions.albums.catalogue import Album, songs_of
 from musicsim.extensions.albums.request import AlbumPlaylistRequest, SimilarAlbumsRequest
 from musicsim.extensions.albums.similar import find_similar_albums, walk_albums
 from musicsim.extensions.albums.tiles import Tile, show_tiles
 from musicsim.extensions.albums.works import Work, group_works, name_movement
 from musicsim.library import Song
-from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import off_if, plain, show_errors
-from musicsim.ui.components.play_button import play_button
-from musicsim.ui.components.song_list import row_of, show_cover, song_list
-from musicsim.ui.playlist.request_form import open_draft
+from musicsim.ui import open_draft
+from musicsim.ui.base import PAGES, Key, off_if, plain, show_errors
+from musicsim.ui.components import row_of, show_cover, show_play_button, show_song_list
 from musicsim.wording import clock, count
 
 OPEN: Key[int | None] = Key("albums_open", lambda: None, "id of the open album", per_library=True)
@@ -54,10 +49,10 @@ def _show_actions(snapshot: Snapshot, album: Album, songs: list[Song]) -> None:
     ids = snapshot.present_ids([song.id for song in songs])[:MAX_EXAMPLES]
     nothing = "" if ids else "These songs have not been compared yet."
     with st.container(horizontal=True):
-        play_button(
+        show_play_button(
             "Play", key="album_play", library=snapshot.library, song_ids=[song.id for song in songs], is_primary=True
         )
-        play_button(
+        show_play_button(
             "More like this album", key="album_more", library=snapshot.library, song_ids=ids, act="similar",
             disabled_because=nothing,
         )  # fmt: skip
@@ -86,7 +81,7 @@ def _show_songs(snapshot: Snapshot, songs: list[Song]) -> None:
 def _show_work(snapshot: Snapshot, songs: list[Song], work: Work, first: int) -> None:
     rows = [replace(row_of(song), title=name_movement(work, song)) for song in work.songs]
     plays = [song.id for song in songs]  # playing continues after the work
-    song_list(snapshot.library, rows, key=f"album_songs_{first}", first=first, plays=plays)
+    show_song_list(snapshot.library, rows, key=f"album_songs_{first}", first=first, plays=plays)
 
 
 def _show_similar(snapshot: Snapshot, album: Album) -> None:

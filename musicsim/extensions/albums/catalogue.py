@@ -11,11 +11,9 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.albums.request import AlbumListRequest
-from musicsim.library import Library, Song
-from musicsim.library.db.columns import SongTable, stand_in_of
-from musicsim.library.tags.artists import artist_group
+from musicsim.library import Library, Song, SongTable, artist_group, stand_in_of
 
 MIN_UNTAGGED = 2  # minimum number of songs without an album tag that make a folder an album
 _MAX_NAMED = 5  # maximum number of albums in an error message

@@ -5,27 +5,32 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
-from musicsim.cli.options import take_request
-from musicsim.cli.playlist import (
+from musicsim.cli import (
     ExportOption,
+    JsonOption,
+    LibraryOption,
+    ModelOption,
     RelativeOption,
     SavedOption,
     SaveOption,
+    emit,
     export_playlist,
     load_or_generate,
+    open_library,
     save_playlist,
+    show,
+    song_json,
+    take_request,
 )
 from musicsim.errors import NotFoundError
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
+from musicsim.explorer import PlaylistRequest, snapshot_under, take_snapshot
 from musicsim.extensions.albums.catalogue import Album, find_album, find_albums, songs_of
 from musicsim.extensions.albums.movements import keep_together
 from musicsim.extensions.albums.rendering import render_album, render_similar
 from musicsim.extensions.albums.request import AlbumListRequest, AlbumPlaylistRequest, SimilarAlbumsRequest
 from musicsim.extensions.albums.similar import SimilarAlbum, find_similar_albums, walk_albums
 from musicsim.extensions.albums.works import group_works
-from musicsim.library.media.playlist_files import find_ending
+from musicsim.library import find_ending
 from musicsim.wording import clock, count
 
 _Album = Annotated[

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.albums.catalogue import list_albums, songs_of
 from musicsim.extensions.albums.works import group_works
 from musicsim.wording import count

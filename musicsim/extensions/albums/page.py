@@ -6,13 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.albums.album_view import OPEN, show_album, tile_of
 from musicsim.extensions.albums.catalogue import Album, find_albums, list_albums
 from musicsim.extensions.albums.request import SORT_KEYS, AlbumListRequest
 from musicsim.extensions.albums.tiles import Tile, show_tiles
-from musicsim.ui.base.keys import Key, kept
-from musicsim.ui.base.openers import BY_STATE
+from musicsim.ui.base import BY_STATE, Key, kept
 from musicsim.wording import count
 
 _PER_PAGE = 24

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from musicsim.explorer.rendering import render_fields
+from musicsim.explorer import render_fields
 from musicsim.extensions.albums.catalogue import Album
 from musicsim.extensions.albums.similar import SimilarAlbum
 

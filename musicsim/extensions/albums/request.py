@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from musicsim.explorer.requests.options import option, settle
+from musicsim.explorer import option, settle
 
 SORT_KEYS = ("name", "artist", "year", "songs", "minutes")
 MAX_ALBUMS = 100

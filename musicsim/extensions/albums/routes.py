@@ -4,10 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from musicsim.api.parameters import LibraryQuery, ModelQuery, read_query
-from musicsim.explorer.libraries import open_library
-from musicsim.explorer.rendering import render_song
-from musicsim.explorer.snapshot.snapshot import snapshot_under, take_snapshot
+from musicsim.api import LibraryQuery, ModelQuery, read_query
+from musicsim.explorer import open_library, render_song, snapshot_under, take_snapshot
 from musicsim.extensions.albums.catalogue import find_album, find_albums, songs_of
 from musicsim.extensions.albums.movements import keep_together
 from musicsim.extensions.albums.rendering import render_album, render_similar

@@ -10,7 +10,7 @@ import numpy as np
 from musicsim import kernels, search
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.albums.catalogue import Album, list_albums
 from musicsim.extensions.albums.request import AlbumPlaylistRequest, SimilarAlbumsRequest
 

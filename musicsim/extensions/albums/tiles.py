@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from musicsim.explorer.playlists.tracks import cover_address
+from musicsim.explorer import cover_address
 from musicsim.library import Library
-from musicsim.ui.base.text import plain, shorten
+from musicsim.ui.base import plain, shorten
 
 _WIDTH = 150  # minimum width of a cover in pixels
 _MAX_NAME = 60  # characters

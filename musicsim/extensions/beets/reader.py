@@ -11,10 +11,7 @@ from contextlib import closing
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.library.importing.json_formats import plain
-from musicsim.library.importing.records import Gatherer, NamedSong
-from musicsim.library.importing.sources import Format, RawBytes
-from musicsim.library.tags.file_tags import MBID
+from musicsim.library import MBID, Format, Gatherer, NamedSong, RawBytes, plain_name
 
 _TAG_COLUMNS = ("genres", "genre", "style")  # "genres" has replaced "genre" since beets 2.6
 _COLUMNS = ("id", "path", "artist", "title", "album", "mb_trackid", *_TAG_COLUMNS)
@@ -56,14 +53,19 @@ def _ratings(connection: sqlite3.Connection) -> dict[int, float]:
 def _enter(rows: Gatherer, item: dict[str, Any], rating: float) -> None:
     path = item.get("path") or b""
     mbid = str(item.get("mb_trackid") or "").lower()
-    artist, title, album = (plain(str(item.get(name) or "")) for name in ("artist", "title", "album"))
+    artist, title, album = (plain_name(str(item.get(name) or "")) for name in ("artist", "title", "album"))
     path = os.fsdecode(path) if isinstance(path, bytes) else str(path)
     song = NamedSong(artist, title, album, mbid if re.fullmatch(MBID, mbid) else "", path)
     rows.name(song)
     texts = [str(item.get(name) or "") for name in _TAG_COLUMNS]
     if texts[0]:
         texts[1] = ""
-    tags = {plain(tag).casefold(): plain(tag) for text in texts for tag in _SEPARATOR.split(text) if plain(tag)}
+    tags = {
+        plain_name(tag).casefold(): plain_name(tag)
+        for text in texts
+        for tag in _SEPARATOR.split(text)
+        if plain_name(tag)
+    }
     for tag in tags.values():
         rows.add(song, (tag, ""), _WEIGHT)
     if rating > 0:

@@ -6,15 +6,18 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from musicsim.errors import NotFoundError
-from musicsim.explorer.models.artifacts import load_walk
-from musicsim.explorer.playlists.steering import find_allowed_rows
-from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.trials.sides import draw_seed, shuffle_sides
-from musicsim.explorer.trials.tally import Tally, tally_choices
-from musicsim.library import Library
-from musicsim.library.stores.judgments import Judgment, Opinions
-from musicsim.library.stores.models import BUILT_IN
+from musicsim.explorer import (
+    GeneratedPlaylist,
+    PlaylistRequest,
+    Tally,
+    Walk,
+    draw_seed,
+    find_allowed_rows,
+    load_walk,
+    shuffle_sides,
+    tally_choices,
+)
+from musicsim.library import BUILT_IN, Judgment, Library, Opinions
 
 KIND = "playlists"  # kind under which the answers are stored as judgments
 _MAX_TRIES = 5

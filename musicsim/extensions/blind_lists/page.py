@@ -4,22 +4,22 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.playlists.walk import GeneratedPlaylist, ShuffleWalk, Walk
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import GeneratedPlaylist, PlaylistRequest, ShuffleWalk, Snapshot, Walk, share_walk
 from musicsim.extensions.blind_lists import blind_test as blind
-from musicsim.library import Library
-from musicsim.library.library import Place
+from musicsim.library import Library, Place
 from musicsim.public import visitor_may
-from musicsim.ui.base import openers
-from musicsim.ui.base.keys import DIALOG, Key, close_dialog, kept, subject_of
-from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.base.visitors import opinions
-from musicsim.ui.components.song_finder import find_first_song
-from musicsim.ui.components.song_list import Action, row_of, song_list
-from musicsim.ui.components.trials.choices import show_choices, show_undo
-from musicsim.ui.components.trials.session import Asked, Session, Sitting
+from musicsim.ui.base import DIALOG, Key, close_dialog, kept, openers, opinions, plain, show_errors, subject_of
+from musicsim.ui.components import (
+    Action,
+    Asked,
+    Session,
+    Sitting,
+    find_first_song,
+    row_of,
+    show_choices,
+    show_song_list,
+    show_undo,
+)
 from musicsim.wording import clock, count
 
 _MIN_LENGTH, _DEFAULT_LENGTH, _MAX_LENGTH = 2, 8, 30
@@ -147,7 +147,7 @@ def _show_playlist(snapshot: Snapshot, drawn: GeneratedPlaylist, number: int, *,
     # no transition leads to the first song
     reasons = [None, *(edge.reason if edge is not None else None for edge in drawn.edges[1:])]
     rows = [row_of(song, link=reason if is_answered else None) for song, reason in zip(songs, reasons, strict=True)]
-    song_list(snapshot.library, rows, key=f"blind_list_{number}", on_action=act)
+    show_song_list(snapshot.library, rows, key=f"blind_list_{number}", on_action=act)
     st.caption(f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}")
     if is_answered and drawn.notes:
         st.caption(plain("; ".join(drawn.notes).capitalize() + "."))

@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library
+from musicsim.cli import JsonOption, LibraryOption, echo, emit, open_library
 from musicsim.extensions.blind_radio.results import describe, export_csv, results_of
 from musicsim.extensions.blind_radio.store import RadioStore
-from musicsim.library import Library
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import Library, atomic_path
 
 group = typer.Typer(no_args_is_help=True)
 

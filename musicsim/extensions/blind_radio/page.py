@@ -4,11 +4,10 @@ from functools import partial
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.blind_radio.results import describe, export_csv, results_of
 from musicsim.extensions.blind_radio.store import RadioStore, Trial
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.text import plain, toast_errors
+from musicsim.ui.base import download, plain, toast_errors
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:

@@ -8,10 +8,9 @@ from datetime import UTC, datetime
 import numpy as np
 
 from musicsim._arrays import Float64Array
-from musicsim.explorer.trials import sequence
+from musicsim.explorer import estimate_differences, find_interval, find_verdict, forecast_songs
 from musicsim.extensions.blind_radio.store import RadioStore, Trial, Turn
-from musicsim.library import Library
-from musicsim.library.disk.csv_cells import as_csv
+from musicsim.library import Library, as_csv
 from musicsim.wording import count
 
 _USUAL = 0.08  # difference for which the number of songs to a verdict is always stated
@@ -48,8 +47,8 @@ def summarize(trial: Trial, heard: Sequence[Turn]) -> TrialResults:
     counted = list(filter(counts, heard))
     signs = np.array([1.0 if turn.arm == "A" else -1.0 for turn in counted])
     outcomes, skips = (np.array([getattr(t, name) for t in counted], dtype=float) for name in ("outcome", "is_skip"))
-    d = sequence.estimate_differences(signs, outcomes)
-    sign, n = sequence.find_verdict(d)
+    d = estimate_differences(signs, outcomes)
+    sign, n = find_verdict(d)
     d, by_arm = d[:n], {letter: skips[:n][signs[:n] == own] for letter, own in (("A", 1.0), ("B", -1.0))}
     names, observed = {"A": trial.name_a, "B": trial.name_b}, _mean(d)
     usual = math.copysign(_USUAL, observed or 0.0)
@@ -58,8 +57,8 @@ def summarize(trial: Trial, heard: Sequence[Turn]) -> TrialResults:
         started_at=trial.started_at, ended_at=trial.ended_at, n_heard=len(heard),
         n={letter: len(own) for letter, own in by_arm.items()},
         skipped={letter: _mean(own) for letter, own in by_arm.items()},
-        difference=observed, interval=sequence.find_interval(d), verdict={1: "A", -1: "B", 0: ""}[sign],
-        n_more=sequence.forecast_songs(d, observed or 0.0), n_more_usual=sequence.forecast_songs(d, usual),
+        difference=observed, interval=find_interval(d), verdict={1: "A", -1: "B", 0: ""}[sign],
+        n_more=forecast_songs(d, observed or 0.0), n_more_usual=forecast_songs(d, usual),
     )  # fmt: skip
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.explorer.trials.sides import draw_seed, shuffle_sides
-from musicsim.library import Library
-from musicsim.library.db import Tables, schema
+from musicsim.explorer import draw_seed, shuffle_sides
+from musicsim.library import Library, Tables
+from musicsim.library.db import schema
 
 SITTING_S = 3600.0  # a longer time without a play or a skip ends a sitting
 _PLAYED_S = 30.0  # as in web/player/engine.js: a song counts as played after this time, or half of the song

@@ -6,13 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from musicsim.errors import MusicsimError, NotFoundError
-from musicsim.explorer.playlists.queue import QueueItem
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.playlists.steering import find_allowed_rows
-from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.trials.sides import draw_seed
+from musicsim.explorer import PlaylistRequest, QueueItem, Walk, draw_seed, find_allowed_rows, share_walk, take_snapshot
 from musicsim.extensions.blind_radio.results import summarize
 from musicsim.extensions.blind_radio.store import RadioStore, Trial
 

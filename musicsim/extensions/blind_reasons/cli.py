@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, show
+from musicsim.cli import JsonOption, LibraryOption, emit, open_library, show
 from musicsim.extensions.blind_reasons.question import KIND, describe, summarize
 
 

@@ -4,17 +4,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, share_walk
 from musicsim.extensions.blind_reasons import question as blind
 from musicsim.public import visitor_may
-from musicsim.ui.base import openers
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.base.visitors import opinions
-from musicsim.ui.components.trials.choices import show_choices, show_songs
-from musicsim.ui.components.trials.session import Asked, Session, Sitting
-from musicsim.ui.playlist.request_form import request_of
+from musicsim.ui import request_of
+from musicsim.ui.base import Key, openers, opinions, plain, show_errors
+from musicsim.ui.components import Asked, Session, Sitting, show_choices, show_songs
 from musicsim.wording import capitalize
 
 _LENGTH = 12  # number of songs in the playlist that a question's step is drawn from

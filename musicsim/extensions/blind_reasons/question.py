@@ -12,13 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim import playlist
-from musicsim.explorer.playlists.edges import FAMILIES
-from musicsim.explorer.playlists.walk import Edge, Walk
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.trials.rates import Rate, measure_rate
-from musicsim.explorer.trials.sides import draw_seed, shuffle_sides
-from musicsim.library import Song
-from musicsim.library.stores.judgments import Judgment, Opinions
+from musicsim.explorer import EDGE_FAMILIES, Edge, PlaylistRequest, Rate, Walk, draw_seed, measure_rate, shuffle_sides
+from musicsim.library import Judgment, Opinions, Song
 from musicsim.wording import count
 
 KIND = "reasons"  # kind under which the answers are stored as judgments
@@ -92,7 +87,7 @@ def summarize(answers: Sequence[Judgment]) -> Results:
         case = (answer.chosen == answer.context["true"], 0.5)
         found.append(case)
         for family in playlist.edge_families([answer.context["edges"][answer.context["true"]]])[0]:
-            by_family[FAMILIES[family][0]].append(case)
+            by_family[EDGE_FAMILIES[family][0]].append(case)
     rates = {family: measure_rate(cases) for family, cases in sorted(by_family.items())}
     return Results(measure_rate(found), len(answers) - len(found), rates)
 

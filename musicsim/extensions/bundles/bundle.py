@@ -18,23 +18,26 @@ import filelock
 import numpy as np
 import sqlalchemy as sa
 
-from musicsim import LIBRARY_FILE, __version__
+from musicsim import LIBRARY_FILE, __version__, storage
 from musicsim.audio import TYPICAL_S, transcode, transcode_suffix
 from musicsim.errors import LibraryError, NotFoundError, StorageError
-from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.snapshot.song_numbers import play_counts
+from musicsim.explorer import load_report, play_counts, take_snapshot
 from musicsim.extensions.bundles import public_copy
-from musicsim.library import Library
-from musicsim.library.archive.copies import CopyWriter, copy_kind, open_copy, write_copy
+from musicsim.library import (
+    BUILT_IN,
+    CHANGES_PREFIX,
+    SCHEMA_VERSION,
+    CopyWriter,
+    Library,
+    LocalPool,
+    ModelRecord,
+    copy_kind,
+    open_copy,
+    read_settings,
+    write_copy,
+)
 from musicsim.library.db import schema
-from musicsim.library.db.changes import CHANGES_PREFIX
-from musicsim.library.db.schema_version import SCHEMA_VERSION
-from musicsim.library.db.settings import read_settings
-from musicsim.library.processes.pools import LocalPool
-from musicsim.library.stores.models import BUILT_IN, ModelRecord
 from musicsim.progress import Progress
-from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
 
@@ -177,7 +180,7 @@ def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
         raise NotFoundError(f"{file}: this file does not exist.")
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")  # XDG Base Directory Specification
     folder = caches / "musicsim" / "snapshots"
-    with writing_to(folder):
+    with storage.writing_to(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     library_name = file.name.removesuffix(ENDING) or "library"
     with file.open("rb") as stream:
@@ -185,7 +188,7 @@ def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
         used = _mark_used(home, file)
         try:
             if not home.exists():
-                with writing_to(folder), filelock.FileLock(home.with_suffix(_UNPACKING)):
+                with storage.writing_to(folder), filelock.FileLock(home.with_suffix(_UNPACKING)):
                     if not home.exists():
                         _unpack(stream, file, home, library_name, progress)
             _remove_unused(folder)

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, progress_bar
-from musicsim.cli.options import add_options
+from musicsim.cli import JsonOption, LibraryOption, add_options, emit, open_library, progress_bar
 from musicsim.extensions.bundles.bundle import open_bundle, write_bundle
 from musicsim.wording import count
 

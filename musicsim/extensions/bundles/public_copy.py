@@ -14,13 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from musicsim import storage
 from musicsim.audio import DESCRIPTORS
+from musicsim.library import (
+    artist_group,
+    begin_log,
+    create_tables,
+    damage_error,
+    open_engine,
+    parse_artist,
+    read_only_address,
+    stand_in_name,
+)
 from musicsim.library.db import schema
-from musicsim.library.db.changes import begin_log
-from musicsim.library.db.database import damage_error, open_engine, read_only_address
-from musicsim.library.db.schema_version import create_tables
-from musicsim.library.tags.artists import artist_group, parse_artist, stand_in_name
-from musicsim.storage import storage_error
 
 EXCERPTS = "excerpts"  # name of the folder for excerpts
 NOWHERE = "."  # folder of a song whose artist is known, so that the real folder stays private
@@ -127,7 +133,7 @@ def copy_for_visitors(
             _fill_meta(copy)
             copy.execute("COMMIT")
     except sqlite3.Error as error:
-        if (problem := storage_error(error, target)) is not None:
+        if (problem := storage.storage_error(error, target)) is not None:
             raise problem from error
         raise damage_error(source, error) from error
 

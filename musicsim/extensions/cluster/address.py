@@ -9,7 +9,7 @@ import os
 import re
 from pathlib import Path
 
-from musicsim.library.disk.arrays import update_private
+from musicsim.library import update_private
 
 CLUSTER_VARIABLE = "MUSICSIM_CLUSTER"  # environment variable for the address of a cluster
 TRUST_VARIABLE = "MUSICSIM_TRUST_CLUSTER"

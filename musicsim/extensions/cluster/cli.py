@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library
-from musicsim.cli.options import add_options
+from musicsim.cli import JsonOption, LibraryOption, add_options, emit, open_library
 from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, check_address, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import choosing, cluster_state
 from musicsim.extensions.cluster.pool import UNTRUSTED

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.cluster.address import CLUSTER_VARIABLE, is_trusted, needs_trust, trust
 from musicsim.extensions.cluster.connection import cluster_of, cluster_state
 from musicsim.library import Library
-from musicsim.ui.base.text import off_if, plain, show_errors, toast_errors
+from musicsim.ui.base import off_if, plain, show_errors, toast_errors
 
 _TRUST = (
     "A cluster on a different machine is used only if you trust it. Dask exchanges pickles, so anyone who controls the "

@@ -21,11 +21,10 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from musicsim import __version__
+from musicsim import __version__, extras
 from musicsim.errors import LibraryError
 from musicsim.extensions.cluster.address import check_address, is_encrypted, n_own, needs_trust
-from musicsim.extras import install_command
-from musicsim.library.processes.workers import Crew, Limits, WorkerDied
+from musicsim.library import Crew, Limits, WorkerDied
 from musicsim.wording import count
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def open_cluster(address: str, *, is_trusted: bool = False) -> "Iterator[Cluster
     if needs_trust(address) and not is_trusted:
         raise LibraryError(f"{address}: {UNTRUSTED}")
     if find_spec("distributed") is None:
-        raise LibraryError(f"{address}: a cluster needs Dask. Install it with: {install_command('cluster')}")
+        raise LibraryError(f"{address}: a cluster needs Dask. Install it with: {extras.install_command('cluster')}")
     if is_encrypted(address):
         _check_certificates(address)
     n_workers = n_own(address)

@@ -7,10 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column
 
-from musicsim.cli.console import emit, open_library, progress_bar, show
-from musicsim.cli.evaluate import format_figure
-from musicsim.cli.options import add_options
-from musicsim.explorer.evaluation.quality import Figure
+from musicsim.cli import add_options, emit, format_figure, open_library, progress_bar, show
+from musicsim.explorer import Figure
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, continue_lists
 
 _HELP = "Evaluate how well the walk and other methods continue playlists or sittings (listening sessions)."

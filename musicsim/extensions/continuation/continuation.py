@@ -16,11 +16,16 @@ from scipy import sparse
 from musicsim import evaluation, playlist
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array, IntegerArray
 from musicsim.errors import ModelError
-from musicsim.explorer.playlists.edges import build_hypergraph
-from musicsim.explorer.playlists.fit import Lists as Listed
-from musicsim.explorer.playlists.fit import collect_playlists, fit_dialects
-from musicsim.explorer.playlists.song_labels import load_sources, replace_company
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer import Lists as Listed
+from musicsim.explorer import (
+    Snapshot,
+    build_hypergraph,
+    collect_playlists,
+    fit_dialects,
+    load_sources,
+    replace_company,
+    take_snapshot,
+)
 from musicsim.library import Library
 from musicsim.progress import Progress, add_prefix, no_progress
 

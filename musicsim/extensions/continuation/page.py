@@ -3,22 +3,17 @@
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer import jobs
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, jobs
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, MIN_LISTS, Continued, n_long_lists, too_few
-from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
-from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import kept
-from musicsim.ui.base.text import interval, plain
-from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.base import AT_ONCE_S, PAGES, get_desk, interval, kept, plain, task_key, value_of, wait_for
+from musicsim.ui.components import job_panel, show_table, start_job
 
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
-    counts = desk().ask(task_key(snapshot, "long lists"), lambda _progress: n_long_lists(snapshot))
+    counts = get_desk().ask(task_key(snapshot, "long lists"), lambda _progress: n_long_lists(snapshot))
     if not counts.wait(AT_ONCE_S):
         wait_for([counts], n_shown=0)
         return

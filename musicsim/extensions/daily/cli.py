@@ -5,9 +5,19 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, open_library, plain, progress_bar, show, warn
-from musicsim.cli.options import take_request
-from musicsim.explorer.requests.options import list_changes, options_of
+from musicsim.cli import (
+    JsonOption,
+    LibraryOption,
+    echo,
+    emit,
+    open_library,
+    plain,
+    progress_bar,
+    show,
+    take_request,
+    warn,
+)
+from musicsim.explorer import list_changes, options_of
 from musicsim.extensions.daily.mixes import make_daily_mixes, read_state, render_daily, summarize, undo_daily_mixes
 from musicsim.extensions.daily.options import DailyOptions, change_settings, find_obstacle, read_settings
 from musicsim.extensions.daily.watching import Watcher

@@ -11,20 +11,14 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from musicsim import registry
 from musicsim.errors import MusicsimError, NotFoundError
-from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
-from musicsim.explorer.rendering import render_song
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer import GeneratedPlaylist, Walk, render_song, take_snapshot
 from musicsim.extensions.daily.options import DailySettings, parse_stored, read_settings
 from musicsim.extensions.daily.plans import MINUTES, Plan, Skipped, plan_mixes
 from musicsim.hooks import ListPlaylistServers, PlaylistServer
-from musicsim.library import Library
-from musicsim.library.db.database import change_text
-from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.media.playlist_files import m3u8
-from musicsim.library.stores.playlists import replace_playlists
+from musicsim.library import Library, atomic_path, change_text, m3u8, replace_playlists
 from musicsim.progress import Progress, no_progress
-from musicsim.registry import load_hooks
 from musicsim.wording import count, duration
 
 SOURCE = "Daily mixes"
@@ -189,7 +183,11 @@ def _draw(walk: Walk, plan: Plan, used: frozenset[int], seed: int) -> GeneratedP
 
 def playlist_servers(library: Library) -> dict[str, PlaylistServer]:
     """Return the connected servers, keyed by name."""
-    return {name: server for servers in load_hooks(ListPlaylistServers) for name, server in servers(library).items()}
+    return {
+        name: server
+        for servers in registry.load_hooks(ListPlaylistServers)
+        for name, server in servers(library).items()
+    }
 
 
 def publish(library: Library, mixes: Sequence[Mix], before: Run | None, settings: DailySettings) -> Written:

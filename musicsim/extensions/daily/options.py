@@ -12,9 +12,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from musicsim.explorer.requests.options import option, settle
-from musicsim.library import Library, absolute
-from musicsim.library.processes.workers import lower_priority
+from musicsim.explorer import option, settle
+from musicsim.library import Library, absolute, lower_priority
 from musicsim.progress import Canceled, Progress
 
 ANY, NONE = "any", "none"

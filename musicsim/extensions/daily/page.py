@@ -4,15 +4,13 @@ from datetime import datetime
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.daily.mixes import Mix, Run, playlist_servers, read_state, summarize, undo_daily_mixes
 from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, change_settings, read_settings
 from musicsim.extensions.daily.watching import start_mixes
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
-from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.text import off_if, plain, toast_errors
-from musicsim.ui.components.jobs_view import BUSY, watch_job
-from musicsim.ui.components.play_button import play_button
+from musicsim.library import OWN_PLAYLISTS
+from musicsim.ui.base import describe_option, off_if, option_limits, plain, toast_errors
+from musicsim.ui.components import BUSY, show_play_button, watch_job
 from musicsim.wording import clock, count
 
 
@@ -21,7 +19,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     library, state = snapshot.library, read_state(snapshot.library)
     settings = read_settings(library)
     st.toggle(
-        **describe(DailyOptions, "automatic"), value=settings.automatic, key="daily_automatic",
+        **describe_option(DailyOptions, "automatic"), value=settings.automatic, key="daily_automatic",
         on_change=lambda: change_settings(library, DailyOptions(automatic=st.session_state["daily_automatic"])),
     )  # fmt: skip
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
@@ -74,7 +72,7 @@ def _show_mix(snapshot: Snapshot, run: Run, number: int, mix: Mix) -> None:
             f"**{plain(mix.name)}** · {count(len(present), 'song')} · {clock(mix.duration_s)}  \n{plain(mix.why)}"
         )
         with st.container(horizontal=True, gap="small"):
-            play_button(
+            show_play_button(
                 "Play", key=f"daily_play_{number}", library=snapshot.library, song_ids=[song.id for song in present],
                 disabled_because="" if present else "The songs are no longer in the library.",
             )  # fmt: skip
@@ -93,14 +91,19 @@ def _copy(snapshot: Snapshot, name: str, mix: Mix) -> None:
 def _show_settings(snapshot: Snapshot, settings: DailySettings) -> None:
     servers = [*dict.fromkeys([*playlist_servers(snapshot.library), *settings.servers])]
     with st.form("daily_settings", border=False):
-        hours = st.text_input(**describe(DailyOptions, "hours"), value=settings.hours or ANY, key="daily_hours")
-        cpu = st.number_input(**limits(DailyOptions, "cpu"), value=settings.cpu, step=5, key="daily_cpu")
-        every = st.number_input(**limits(DailyOptions, "every"), value=settings.every, key="daily_every")
-        folder = st.text_input(**describe(DailyOptions, "folder"), value=settings.folder or NONE, key="daily_folder")
+        hours = st.text_input(**describe_option(DailyOptions, "hours"), value=settings.hours or ANY, key="daily_hours")
+        cpu = st.number_input(**option_limits(DailyOptions, "cpu"), value=settings.cpu, step=5, key="daily_cpu")
+        every = st.number_input(**option_limits(DailyOptions, "every"), value=settings.every, key="daily_every")
+        folder = st.text_input(
+            **describe_option(DailyOptions, "folder"), value=settings.folder or NONE, key="daily_folder"
+        )
         chosen = list(settings.servers)
         if servers:
             chosen = st.multiselect(
-                **describe(DailyOptions, "servers"), options=servers, default=settings.servers, key="daily_servers"
+                **describe_option(DailyOptions, "servers"),
+                options=servers,
+                default=settings.servers,
+                key="daily_servers",
             )
         if st.form_submit_button("Save settings", key="daily_save"):
             with toast_errors(ValueError):

@@ -9,12 +9,7 @@ from itertools import chain
 import numpy as np
 
 from musicsim._arrays import Int64Array
-from musicsim.explorer.playlists.edges import ClusterNames
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.last_plays import read_last_plays
-from musicsim.explorer.snapshot.map_columns import regions_of
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.song_numbers import play_counts
+from musicsim.explorer import ClusterNames, PlaylistRequest, Snapshot, play_counts, read_last_plays, regions_of
 from musicsim.library import Library
 from musicsim.wording import add_number, count
 

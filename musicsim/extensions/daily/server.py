@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from fastapi import APIRouter
 
 from musicsim import LIBRARY_FILE
-from musicsim.api.parameters import LibraryQuery
+from musicsim.api import LibraryQuery
 from musicsim.errors import MusicsimError
-from musicsim.explorer.libraries import default_folder, open_library
+from musicsim.explorer import default_folder, open_library
 from musicsim.extensions.daily.mixes import render_daily
 from musicsim.extensions.daily.options import read_settings
 from musicsim.extensions.daily.watching import Watcher, start_mixes

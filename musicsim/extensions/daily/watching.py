@@ -9,14 +9,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from musicsim.addresses import is_address
-from musicsim.explorer import jobs
-from musicsim.explorer.job_progress import JobProgress
-from musicsim.explorer.refresh.add_music import scan_again
+from musicsim import addresses
+from musicsim.explorer import JobProgress, jobs, scan_again
 from musicsim.extensions.daily.mixes import make_daily_mixes, read_state, summarize
 from musicsim.extensions.daily.options import DailySettings, LimitedProgress, find_obstacle, limit_cpu, read_settings
-from musicsim.library import Library, is_below
-from musicsim.library.scan.files import Found, find_audio, remote_folders
+from musicsim.library import Found, Library, find_audio, is_below, remote_folders
 
 
 def start_mixes(library: Library) -> int:
@@ -68,7 +65,7 @@ def find_changes(library: Library) -> Changes:
     folders: list[str] = []
     digest = blake2b(digest_size=16)
     for root in library.files.roots():
-        if is_address(root) or not root.exists():
+        if addresses.is_address(root) or not root.exists():
             continue
         found = find_audio([root], absent_ok=True)
         changed = [

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import open_library, warn
-from musicsim.cli.options import add_options
+from musicsim.cli import add_options, open_library, warn
 from musicsim.extensions.datasets.datasets import label_songs, read_dataset
 from musicsim.wording import count
 

@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import ModelError, StorageError
-from musicsim.explorer import jobs
-from musicsim.explorer.job_progress import JobProgress
-from musicsim.explorer.refresh.add_music import FIRST_MAP
-from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-from musicsim.explorer.refresh.joined_model import JOINED_KIND, join_models
-from musicsim.explorer.refresh.model_catalogue import add_representation, stale_reason
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import (
+    FIRST_MAP,
+    JOINED_KIND,
+    JobProgress,
+    RepresentationSettings,
+    Snapshot,
+    add_representation,
+    free_name,
+    jobs,
+    join_models,
+    stale_reason,
+)
 from musicsim.extensions.embeddings import musicnn
 from musicsim.extensions.embeddings.networks import OnnxModel, compute_vectors, try_audio, try_network
 from musicsim.extensions.embeddings.representations import EAR, OWN, Network, TextNetwork, keep_network
 from musicsim.extensions.embeddings.vectors import AboutEmbedding, EmbeddingStore, Matched
-from musicsim.library import Library
-from musicsim.library.disk.csv_cells import shorten_problems
-from musicsim.library.stores.models import NATIVE_KIND, ModelRecord
+from musicsim.library import NATIVE_KIND, Library, ModelRecord, shorten_problems
 from musicsim.progress import Progress
 from musicsim.wording import count
 

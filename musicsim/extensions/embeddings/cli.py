@@ -9,7 +9,7 @@ import typer
 
 from musicsim.cli import console
 from musicsim.errors import LibraryError
-from musicsim.explorer.refresh.fitting import free_name
+from musicsim.explorer import free_name
 from musicsim.extensions.embeddings.adding import add_ear as run_add_ear
 from musicsim.extensions.embeddings.adding import add_onnx as run_onnx
 from musicsim.extensions.embeddings.adding import add_own_vectors, describe_matches

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from packaging.requirements import Requirement
 
+from musicsim import extras
 from musicsim._arrays import Float32Array
 from musicsim.errors import LibraryError, ModelError
-from musicsim.extras import install_command
-from musicsim.library.disk.archives import shorten_message
+from musicsim.library import shorten_message
 
 DOWNLOAD = "pip download --no-deps musicnn==0.1.0"
 ABOUT = "MusiCNN (29 MB, ISC license) and the packages that run it"
@@ -149,7 +149,7 @@ def _build(weights: Mapping[str, Float32Array]) -> bytes:
     try:
         from onnx import TensorProto, helper, numpy_helper
     except ImportError as error:
-        raise LibraryError(f"musicnn's weights need the package onnx. Run: {install_command('ear')}") from error
+        raise LibraryError(f"musicnn's weights need the package onnx. Run: {extras.install_command('ear')}") from error
     nodes: list[Any] = []
     constants: list[Any] = []
 

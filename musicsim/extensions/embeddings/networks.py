@@ -24,19 +24,21 @@ import numpy as np
 import numpy.typing as npt
 import soxr
 
-from musicsim import audio
+from musicsim import addresses, audio, extras
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim.addresses import resolve_address
 from musicsim.audio import SAMPLE_RATE
 from musicsim.errors import LibraryError, ModelError
 from musicsim.extensions.embeddings.vectors import MAX_WIDE, VectorRows
-from musicsim.extras import install_command
-from musicsim.library import Library
-from musicsim.library.disk.archives import shorten_message
-from musicsim.library.processes.pools import LocalPool
-from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
-from musicsim.library.scan.failures import failure_reason
-from musicsim.library.scan.files import content_hash
+from musicsim.library import (
+    Library,
+    Limits,
+    LocalPool,
+    OverTimeError,
+    WorkerDied,
+    content_hash,
+    failure_reason,
+    shorten_message,
+)
 from musicsim.progress import Progress
 
 _log = logging.getLogger(__name__)
@@ -326,7 +328,7 @@ def song_vector(model: OnnxModel, path: Path) -> Float32Array:
     """Return the vector of a song, float32 (d,). Raises ModelError if it is not finite or contains only zeros."""
     # a network with a front end gets the samples of the analysis, so that its vectors are the same in a scan
     rate = SAMPLE_RATE if model.front_end else model.sample_rate
-    sound = audio.decode(resolve_address(path), sr=rate, duration=MAX_SONG_S, name=str(path))
+    sound = audio.decode(addresses.resolve_address(path), sr=rate, duration=MAX_SONG_S, name=str(path))
     stream = SongStream(model, rate)
     stream.add(sound.samples)
     try:
@@ -387,7 +389,7 @@ class NetworkSession:
         try:
             import onnxruntime
         except ImportError as error:
-            raise LibraryError(f"{path.name} needs onnxruntime. Run: {install_command('onnx')}") from error
+            raise LibraryError(f"{path.name} needs onnxruntime. Run: {extras.install_command('onnx')}") from error
         self._name = path.name
         data = path.read_bytes()
         if content_hash(data) != digest:

@@ -7,18 +7,15 @@ from pathlib import Path
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import RepresentationSettings, Snapshot, free_name
 from musicsim.extensions.embeddings.adding import describe_matches, uploads_of
 from musicsim.extensions.embeddings.musicnn import ABOUT, find_weights
 from musicsim.extensions.embeddings.networks import FRONT_ENDS
 from musicsim.extensions.embeddings.representations import OWN
 from musicsim.extensions.embeddings.vectors import ENDINGS, EmbeddingStore
-from musicsim.library import Library
-from musicsim.library.disk.arrays import atomic_path
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.jobs_view import BUSY, start_job
+from musicsim.library import Library, atomic_path
+from musicsim.ui.base import Key, off_if, plain
+from musicsim.ui.components import BUSY, start_job
 
 _ABOUT_EAR = (
     "A network that was trained on tags of other music adds what it learned to *Sound*. In one of two collections of "

@@ -18,12 +18,25 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from musicsim import extras
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio import SongFrames
 from musicsim.errors import LibraryError, ModelError, NotFoundError
-from musicsim.explorer.models import encoders
-from musicsim.explorer.models.representations import Representation, Weights
-from musicsim.explorer.models.schema import AboutModel
+from musicsim.explorer import (
+    AboutModel,
+    Arrays,
+    Encoder,
+    EncoderSettings,
+    Floats,
+    LoadPart,
+    ReadFeatures,
+    Representation,
+    StoredArray,
+    StoredModel,
+    Weights,
+    has_features,
+    make_row_reader,
+)
 from musicsim.extensions.embeddings.networks import (
     NetworkSession,
     OnnxModel,
@@ -32,11 +45,7 @@ from musicsim.extensions.embeddings.networks import (
     shorten_error,
 )
 from musicsim.extensions.embeddings.vectors import EmbeddingStore, VectorRows
-from musicsim.extras import install_command
-from musicsim.library import Library, Song
-from musicsim.library.disk.archives import shorten_message
-from musicsim.library.disk.arrays import atomic_folder, atomic_path
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord, Song, atomic_folder, atomic_path, shorten_message
 from musicsim.progress import Progress
 
 _log = logging.getLogger(__name__)
@@ -138,10 +147,10 @@ class LibraryEars:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeyedEncoder(encoders.Encoder):
+class _KeyedEncoder(Encoder):
     """An encoder whose features are rows of data that the library keeps under a key."""
 
-    stored: ClassVar = {"key": encoders.StoredArray((), np.str_), "n_dimensions": encoders.StoredArray((), np.int64, 1)}
+    stored: ClassVar = {"key": StoredArray((), np.str_), "n_dimensions": StoredArray((), np.int64, 1)}
 
     key: str
     n_dimensions: int
@@ -153,15 +162,15 @@ class _KeyedEncoder(encoders.Encoder):
     def own_keys(self) -> list[str]:
         return [self.key]
 
-    def arrays(self) -> encoders.Arrays:
+    def arrays(self) -> Arrays:
         return {"key": np.array(self.key), "n_dimensions": np.array(self.n_dimensions)}
 
     @classmethod
-    def from_arrays(cls, arrays: encoders.Arrays, _about: AboutModel, _load_part: encoders.LoadPart, /) -> Self:
+    def from_arrays(cls, arrays: Arrays, _about: AboutModel, _load_part: LoadPart, /) -> Self:
         return cls(str(arrays["key"]), int(arrays["n_dimensions"]))
 
     @classmethod
-    def n_stored_features(cls, _about: AboutModel, model: encoders.StoredModel, /) -> int:
+    def n_stored_features(cls, _about: AboutModel, model: StoredModel, /) -> int:
         return int(model.value("n_dimensions"))
 
 
@@ -170,7 +179,7 @@ class VectorEncoder(_KeyedEncoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: encoders.EncoderSettings, _tell: Progress, /
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, _tell: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         store = EmbeddingStore(library)
         used = {settings.vectors}
@@ -185,14 +194,14 @@ class VectorEncoder(_KeyedEncoder):
             raise ModelError(f"{problem}. Songs are matched by id, by path, or by the hash of their file.")
         return described, cls(about.key, about.n_dimensions)
 
-    def reader(self, library: Library, _tell: Progress, /) -> encoders.ReadFeatures:
+    def reader(self, library: Library, _tell: Progress, /) -> ReadFeatures:
         store, width = EmbeddingStore(library), self.n_features
         with suppress(LibraryError):  # the model is from a different library, or the vectors are damaged
             vectors, matched = store.vectors(self.key), store.match(self.key)
             if vectors.shape[1] == width:  # otherwise, the model file was tampered with
-                return encoders.make_row_reader(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
+                return make_row_reader(matched.song_ids, lambda at: vectors[matched.rows[at]], width)
         nothing = np.empty((0, width), np.float32)
-        return encoders.make_row_reader(np.empty(0, np.int64), lambda at: nothing[at], width)
+        return make_row_reader(np.empty(0, np.int64), lambda at: nothing[at], width)
 
 
 class EarEncoder(_KeyedEncoder):
@@ -200,16 +209,16 @@ class EarEncoder(_KeyedEncoder):
 
     @classmethod
     def fit(
-        cls, library: Library, songs: Sequence[Song], settings: encoders.EncoderSettings, progress: Progress, /
+        cls, library: Library, songs: Sequence[Song], settings: EncoderSettings, progress: Progress, /
     ) -> tuple[Sequence[Song], Self]:
         encoder = cls(settings.vectors, Network(library.folder, settings.vectors).n_dimensions)
         read = encoder.reader(library, progress)
-        described = [song for song in songs if encoders.has_features(read([song])).all()]
+        described = [song for song in songs if has_features(read([song])).all()]
         if not described:
             raise ModelError(f"{settings.label} did not describe any song: see the messages above, or the log file.")
         return described, encoder
 
-    def reader(self, library: Library, progress: Progress, /) -> encoders.ReadFeatures:
+    def reader(self, library: Library, progress: Progress, /) -> ReadFeatures:
         """Run the network on all songs without a vector, and return a reader of the vectors."""
         try:
             network = Network(library.folder, self.key)
@@ -218,7 +227,7 @@ class EarEncoder(_KeyedEncoder):
         describe_songs(library, network, progress)
         rows = network.read_rows()
 
-        def read(songs: Sequence[Song]) -> encoders.Floats:
+        def read(songs: Sequence[Song]) -> Floats:
             features = np.full((len(songs), self.n_dimensions), np.nan, np.float32)
             is_known = np.array([song.content_hash in rows.row_of for song in songs], dtype=bool)
             _, vectors = rows.select([song.content_hash for song in songs])
@@ -227,7 +236,7 @@ class EarEncoder(_KeyedEncoder):
 
         return read
 
-    def from_networks(self, network_vectors: Mapping[str, encoders.Floats], /) -> encoders.Floats:
+    def from_networks(self, network_vectors: Mapping[str, Floats], /) -> Floats:
         if self.key not in network_vectors:
             return np.full(self.n_dimensions, np.nan, np.float32)
         return network_vectors[self.key][: self.n_dimensions]
@@ -260,7 +269,7 @@ def describe_songs(library: Library, network: Network, progress: Progress) -> No
         _log.warning("%s", error)
 
 
-def _fit_scale(features: encoders.Floats) -> Float64Array:
+def _fit_scale(features: Floats) -> Float64Array:
     """Return the mean of each column and the inverse of its deviation, (2, n_features); 0 for constant columns."""
     deviation = features.std(axis=0, dtype=np.float64)
     is_varied = deviation > _MIN_DEVIATION * deviation.mean()
@@ -268,7 +277,7 @@ def _fit_scale(features: encoders.Floats) -> Float64Array:
     return np.stack([features.mean(axis=0, dtype=np.float64), inverse])
 
 
-def _to_unit_length(features: encoders.Floats, weights: Float64Array | None) -> encoders.Floats:
+def _to_unit_length(features: Floats, weights: Float64Array | None) -> Floats:
     """Return rows of length 1; with weights from :func:`_fit_scale`, the columns are standardized first."""
     X = np.asarray(features, dtype=np.float64)  # float64, because squares may overflow in float32
     if weights is not None:
@@ -436,7 +445,7 @@ def _read_tokenizer(path: Path, length: Any) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
-        raise LibraryError(f"{path.name} needs the package tokenizers. Run: {install_command('ear')}") from error
+        raise LibraryError(f"{path.name} needs the package tokenizers. Run: {extras.install_command('ear')}") from error
     try:
         tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -31,18 +31,21 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import _npy, storage
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
-from musicsim._npy import save_array
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library.disk.archives import shorten_message
-from musicsim.library.disk.arrays import atomic_folder
-from musicsim.library.disk.csv_cells import shorten_problems
-from musicsim.library.disk.npy_headers import read_header
-from musicsim.library.importing.places import PlaceIndex
-from musicsim.library.library import Library
-from musicsim.library.processes.pools import LocalPool
-from musicsim.library.processes.workers import Limits, OverTimeError, WorkerDied
-from musicsim.storage import writing_to
+from musicsim.library import (
+    Library,
+    Limits,
+    LocalPool,
+    OverTimeError,
+    PlaceIndex,
+    WorkerDied,
+    atomic_folder,
+    read_header,
+    shorten_message,
+    shorten_problems,
+)
 
 ENDINGS = (".npz", ".npy", ".parquet")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding")
@@ -381,7 +384,7 @@ class EmbeddingStore:
                 return about
             shutil.rmtree(folder, ignore_errors=True)
             with atomic_folder(folder) as temporary:
-                save_array(temporary / "vectors.npy", vectors)
+                _npy.save_array(temporary / "vectors.npy", vectors)
                 (temporary / "names.json").write_text(names_json, encoding="utf-8")
                 facts = {"format": 1, "label": about.label, "problems": problems, "note": note}
                 (temporary / "about.json").write_text(json.dumps(facts), encoding="utf-8")
@@ -486,7 +489,7 @@ class VectorRows:
     def append(self, digest: str, vector: Float32Array) -> None:
         row = np.array([(digest.encode("ascii"), vector)], self._type)
         n_rows = len(self.row_of)
-        with writing_to(self._path):
+        with storage.writing_to(self._path):
             self._path.parent.mkdir(exist_ok=True)
             with self._path.open("r+b" if self._path.exists() else "w+b") as stream:
                 stream.truncate(n_rows * self._type.itemsize)

@@ -12,7 +12,7 @@ from typing import Any
 from musicsim import __version__
 from musicsim.errors import LibraryError
 from musicsim.extensions.exports.request import EXPORTS
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import atomic_path
 from musicsim.wording import count
 
 CARD, CROISSANT = "README.md", "croissant.json"

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar
-from musicsim.cli.options import take_request
+from musicsim.cli import JsonOption, LibraryOption, ModelOption, emit, open_library, plain, progress_bar, take_request
 from musicsim.extensions.exports.export import export as write_export
 from musicsim.extensions.exports.request import EXPORTS, ExportRequest
 from musicsim.wording import count

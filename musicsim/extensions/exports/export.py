@@ -13,18 +13,13 @@ import numpy as np
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.pools import use_pool
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer import CodewordEncoder, Snapshot, take_snapshot, use_pool
 from musicsim.extensions.exports.cards import check_folder, write_card
 from musicsim.extensions.exports.passages import passages_of, write_label_tracks
 from musicsim.extensions.exports.request import ARCHIVE, EXPORTS, MIREX, ExportRequest
 from musicsim.extensions.exports.table_files import utf8, write_table
 from musicsim.extensions.exports.tables import TABLE_OF, all_rows, files_at, neighbor_blocks, queries, row_blocks
-from musicsim.library import Library, Song
-from musicsim.library.db.packed_texts import PackedTexts
-from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.stores.models import CODEWORDS_KIND
+from musicsim.library import CODEWORDS_KIND, Library, PackedTexts, Song, atomic_path
 from musicsim.progress import Progress, no_progress
 from musicsim.wording import count
 

@@ -5,11 +5,11 @@ from urllib.parse import quote
 import streamlit as st
 
 from musicsim.api import path_prefix
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.exports.request import EXPORTS
 from musicsim.extensions.exports.routes import export_path, exports_of
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.base import off_if, plain
+from musicsim.ui.components import start_job
 
 NAMES = {".parquet": "Parquet", ".npz": "NPZ", ".csv": "CSV", ".txt": "MIREX list", ".zip": "ZIP"}
 

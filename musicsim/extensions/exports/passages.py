@@ -11,12 +11,9 @@ from typing import NamedTuple
 
 from musicsim.audio import TYPICAL_S
 from musicsim.errors import NotFoundError
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.requested import find_requested
-from musicsim.explorer.search.why_sides import explain_result
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import SearchRequest, Snapshot, explain_result, find_requested
 from musicsim.extensions.exports.request import DEFAULT_K
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import atomic_path
 from musicsim.progress import Progress
 
 _BLOCK = 1_000  # songs that are read at a time

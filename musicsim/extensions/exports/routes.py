@@ -6,8 +6,8 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.responses import convert_errors
-from musicsim.explorer.libraries import open_library
+from musicsim.api import convert_errors
+from musicsim.explorer import open_library
 from musicsim.library import Library
 
 _FOLDER = "exports"

@@ -18,8 +18,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.disk.csv_cells import protect_cell
+from musicsim.library import atomic_path, protect_cell
 
 TEXT = "text"
 

@@ -10,17 +10,11 @@ import numpy as np
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.audio import DESCRIPTORS
 from musicsim.errors import ModelError, NotFoundError
-from musicsim.explorer.learning.task import Split
-from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.query_blocks import QUERIES_AT_ONCE, map_blocks
-from musicsim.explorer.snapshot.neighbors import Neighbors
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import QUERIES_AT_ONCE, CodewordEncoder, Neighbors, Snapshot, Split, map_blocks
 from musicsim.extensions.exports.passages import passages_of
 from musicsim.extensions.exports.request import DEFAULT_K, ExportRequest
 from musicsim.extensions.exports.table_files import TEXT, Block, Column, Table, split_into_blocks
-from musicsim.library.disk.arrays import release_pages
-from musicsim.library.importing.answer_csv import ANSWER_COLUMNS, answer_cells
-from musicsim.library.importing.answers import collect_answers
+from musicsim.library import ANSWER_COLUMNS, answer_cells, collect_answers, release_pages
 from musicsim.progress import Progress
 
 _MAX_ROWS, _MIN_ROWS, _MAX_NUMBERS = 10_000, 256, 1 << 20  # limits for the size of a block

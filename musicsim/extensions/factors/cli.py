@@ -4,11 +4,18 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, warn
-from musicsim.cli.options import take_request
-from musicsim.cli.similar import nothing_found
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.cli import (
+    JsonOption,
+    LibraryOption,
+    ModelOption,
+    emit,
+    nothing_found,
+    open_library,
+    show,
+    take_request,
+    warn,
+)
+from musicsim.explorer import SearchRequest, snapshot_under
 from musicsim.extensions.factors.figures import find_with_figures
 from musicsim.extensions.factors.rendering import render_comparison
 from musicsim.wording import count

@@ -5,12 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.search.query import Hit
-from musicsim.explorer.search.requested import find_requested
-from musicsim.explorer.snapshot.factor_view import compare_in
-from musicsim.explorer.snapshot.factors import Factors
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Factors, Hit, SearchRequest, Snapshot, compare_in, find_requested
 
 Figures = dict[str, float | None]  # percentages, keyed by factor; None if one of the songs does not have it
 

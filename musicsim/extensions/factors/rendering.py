@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from musicsim.explorer.rendering import render_result
+from musicsim.explorer import render_result
 from musicsim.extensions.factors.figures import Comparison, Figures
 
 

@@ -4,10 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 
-from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath, read_query
-from musicsim.explorer.libraries import open_library
-from musicsim.explorer.requests.search import SearchRequest
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.api import LibraryQuery, ModelQuery, SongPath, read_query
+from musicsim.explorer import SearchRequest, open_library, snapshot_under
 from musicsim.extensions.factors.figures import find_with_figures
 from musicsim.extensions.factors.rendering import render_comparison
 from musicsim.public import visitor_may

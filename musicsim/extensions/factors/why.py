@@ -1,8 +1,6 @@
 """The figures at the end of *Why?*."""
 
-from musicsim.explorer.search.query import Example
-from musicsim.explorer.snapshot.factors import Factors
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Example, Factors, Snapshot
 from musicsim.extensions.factors.figures import measure_factors
 from musicsim.public import visitor_may
 from musicsim.wording import capitalize

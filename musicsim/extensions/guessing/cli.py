@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.cli import JsonOption, LibraryOption, ModelOption, emit, open_library, show, song_json
+from musicsim.explorer import snapshot_under
 from musicsim.extensions.guessing.guess import MIN_RIGHT, N_VOTES, USUAL_VOTES, enter_guesses, guess_labels
 from musicsim.wording import count
 

@@ -7,11 +7,10 @@ import numpy as np
 
 from musicsim._arrays import Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.guessing.label_levels import LEVELS_OF, Levels
 from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters, Voters, elect
-from musicsim.library import Library, Song
-from musicsim.library.stores.tag_edits import TagChange
+from musicsim.library import Library, Song, TagChange
 
 N_VOTES = {"genre": 10, "artist": 3}  # number of voters for each target; libraries have few songs per artist
 USUAL_VOTES = {"genre": 6, "artist": 2}  # default minimum number of votes for each target

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Int64Array, IntegerArray
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 
 Path = tuple[str, ...]
 

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.guessing.guess import (
     MIN_RIGHT,
     N_VOTES,
@@ -19,12 +19,10 @@ from musicsim.extensions.guessing.guess import (
     enter_guesses,
     guess_labels,
 )
-from musicsim.library import Library
-from musicsim.library.stores.tag_edits import TagChange
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.downloads import table_download
-from musicsim.ui.library.review import pick_rows
+from musicsim.library import Library, TagChange
+from musicsim.ui import pick_rows
+from musicsim.ui.base import Key, off_if, plain
+from musicsim.ui.components import table_download
 from musicsim.wording import clean, count
 
 _VOTER_LABELS = {"vectors": "Nearest songs", "codes": "Learned codes"}

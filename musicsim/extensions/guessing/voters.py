@@ -7,7 +7,7 @@ import numpy as np
 from musicsim import hashing, search
 from musicsim._arrays import Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 
 BITS, _STEPS, _NOISE = 128, 500, 0.6
 _SEED = 0

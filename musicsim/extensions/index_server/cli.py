@@ -2,8 +2,8 @@
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, plain, progress_bar
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.cli import JsonOption, LibraryOption, emit, open_library, plain, progress_bar
+from musicsim.explorer import take_snapshot
 from musicsim.extensions.index_server.push import push
 from musicsim.extensions.index_server.remote_index import remote_of
 

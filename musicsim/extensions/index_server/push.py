@@ -15,15 +15,12 @@ from typing import Any
 import filelock
 import numpy as np
 
+from musicsim import places
 from musicsim._arrays import Int64Array
 from musicsim.errors import OwnerOnlyError
-from musicsim.explorer.models.artifacts import readable_arrays
-from musicsim.explorer.snapshot.neighbors import INDEXED_FROM
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
+from musicsim.explorer import INDEXED_FROM, Snapshot, readable_arrays, take_snapshot
 from musicsim.extensions.index_server import remote_index as index
-from musicsim.library import Library
-from musicsim.library.db.cache import save_arrays
-from musicsim.places import places_among
+from musicsim.library import Library, save_arrays
 from musicsim.progress import Progress, no_progress
 from musicsim.public import refuse_visitors
 
@@ -115,11 +112,11 @@ class Push:
         removed = ids[~np.isin(ids, here)]
         for start in range(0, len(removed), _MAX_BATCH):
             self._ask("delete", self._collection, ids=removed[start : start + _MAX_BATCH].tolist())
-        places = places_among(ids, here)
-        changed = np.flatnonzero(places >= 0)
-        changed = changed[digests[places[changed]] != self._remote.digests[changed]]
+        at = places.places_among(ids, here)
+        changed = np.flatnonzero(at >= 0)
+        changed = changed[digests[at[changed]] != self._remote.digests[changed]]
         batch = max(1, min(_MAX_BATCH, _BATCH_BYTES // (4 * self._snapshot.X.shape[1])))
-        for rows, method in ((np.flatnonzero(places < 0), "insert"), (changed, "upsert")):
+        for rows, method in ((np.flatnonzero(at < 0), "insert"), (changed, "upsert")):
             for start in range(0, len(rows), batch):
                 progress("pushing songs to the index server", start, len(rows))
                 self._ask(method, self._collection, self._entries(rows[start : start + batch]))

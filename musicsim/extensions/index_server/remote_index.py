@@ -20,15 +20,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from musicsim import extras
 from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.audio import DESCRIPTORS
 from musicsim.errors import MusicsimError
-from musicsim.explorer.snapshot.conditions import All, Among, AnyOf, Condition, Not, Within
-from musicsim.explorer.snapshot.model_rows import ModelRows
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.extras import install_command
-from musicsim.library import Library
-from musicsim.library.db.columns import Labels, SongColumns
+from musicsim.explorer import All, Among, AnyOf, Condition, ModelRows, Not, Snapshot, Within
+from musicsim.library import Labels, Library, SongColumns
 from musicsim.public import is_public
 
 _log = logging.getLogger(__name__)
@@ -151,7 +148,7 @@ def _limit_lengths() -> None:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ImportError):
-        return f"pymilvus is not installed; run {install_command('milvus')}"
+        return f"pymilvus is not installed; run {extras.install_command('milvus')}"
     if getattr(error, "code", None) == _NO_CONNECTION:
         return "no connection"
     return str(getattr(error, "message", "") or error).split("\n", 1)[0][:200].rstrip(".")

@@ -4,10 +4,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli import console
-from musicsim.cli.options import take_request
-from musicsim.cli.playlist import SavedOption, load_or_generate
-from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.cli import SavedOption, console, load_or_generate, take_request
+from musicsim.explorer import PlaylistRequest
 from musicsim.extensions.listenbrainz.client import save_token, send_playlist
 from musicsim.wording import count
 

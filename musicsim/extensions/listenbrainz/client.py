@@ -13,10 +13,7 @@ from typing import Any
 
 from musicsim import logs
 from musicsim.errors import ServerError
-from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import write_private
-from musicsim.library.media.playlist_files import jspf
-from musicsim.library.tags.file_tags import MBID
+from musicsim.library import MBID, Library, Song, jspf, write_private
 
 TOKEN_FILE = "listenbrainz.token"
 _ADDRESS = "https://api.listenbrainz.org"

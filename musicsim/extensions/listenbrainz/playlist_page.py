@@ -5,7 +5,7 @@ from functools import partial
 
 from musicsim.extensions.listenbrainz.client import has_token, send_playlist
 from musicsim.library import Library, Song
-from musicsim.ui.playlist.sending import Sending, target_button
+from musicsim.ui import Sending, target_button
 
 
 def target(sending: Sending) -> Callable[[], None] | None:

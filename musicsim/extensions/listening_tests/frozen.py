@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.models.schema import read_json
+from musicsim.explorer import read_json
 from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
 
 FORMAT, VERSION = "musicsim listening test", 1

@@ -7,23 +7,17 @@ from urllib.parse import quote, urlsplit
 import pandas as pd
 import streamlit as st
 
+from musicsim import evaluation
 from musicsim.errors import LibraryError, MusicsimError
-from musicsim.evaluation import Agreement
-from musicsim.explorer.libraries import default_folder
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, default_folder
 from musicsim.extensions.listening_tests import store
 from musicsim.extensions.listening_tests.frozen import ListeningTest, read_test
 from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, make_test
 from musicsim.extensions.listening_tests.results import Results, grades_csv, results_json, results_of
 from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
-from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.option_widgets import describe, limits
-from musicsim.ui.base.scripts import component
-from musicsim.ui.base.text import off_if, plain, show_errors
-from musicsim.ui.components.downloads import show_table
+from musicsim.ui.base import PAGES, Key, component, describe_option, download, off_if, option_limits, plain, show_errors
+from musicsim.ui.components import show_table
 from musicsim.wording import clean, count, count_are
 
 _NUMBERS = ("queries", "results", "checks", "failed_checks", "seconds", "seed")
@@ -67,20 +61,20 @@ def _draw_form(library: Library) -> None:
     first += [name for name in models if name not in first][: 2 - len(first)]
     request = ListeningTestRequest
     with st.form("listening_new", border=False):
-        name = st.text_input(**describe(request, "name"), value=request.name, max_chars=100)
+        name = st.text_input(**describe_option(request, "name"), value=request.name, max_chars=100)
         chosen = st.multiselect(
-            **describe(request, "models"), options=models, default=first, max_selections=store.MAX_MODELS
+            **describe_option(request, "models"), options=models, default=first, max_selections=store.MAX_MODELS
         )
         people = st.number_input(
             "Listeners", 1, store.MAX_LISTENERS, 5, help="Each listener gets a link. You can add more later."
         )
         with st.popover("More", icon=":material/tune:"):
             numbers = {
-                field: int(st.number_input(**limits(request, field), value=getattr(request, field)))
+                field: int(st.number_input(**option_limits(request, field), value=getattr(request, field)))
                 for field in _NUMBERS
             }
-            same_artist = st.checkbox(**describe(request, "same_artist"), value=request.same_artist)
-            consent = st.text_area(**describe(request, "consent"), value=request.consent, max_chars=5_000)
+            same_artist = st.checkbox(**describe_option(request, "same_artist"), value=request.same_artist)
+            consent = st.text_area(**describe_option(request, "consent"), value=request.consent, max_chars=5_000)
         if st.form_submit_button("Create the test", type="primary", icon=":material/headphones:"):
             with show_errors(ValueError):
                 options = request(name=name, models=tuple(chosen), same_artist=same_artist, consent=consent, **numbers)
@@ -207,7 +201,7 @@ def _draw_results(results: Results) -> None:
     )
 
 
-def _format_agreement(agreement: Agreement) -> str:
+def _format_agreement(agreement: evaluation.Agreement) -> str:
     if math.isnan(agreement.alpha):
         return "– (needs two listeners who have finished)"
     return f"{agreement.alpha:.2f} (95% interval {agreement.low:.2f} to {agreement.high:.2f})"

@@ -13,13 +13,10 @@ import numpy as np
 
 from musicsim import evaluation
 from musicsim.errors import ModelError
-from musicsim.explorer.requests.options import option, settle
-from musicsim.explorer.search.query import find_similar
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
+from musicsim.explorer import Snapshot, find_similar, option, settle, snapshot_under
 from musicsim.extensions.listening_tests.frozen import FrozenSong, ListeningTest, Pair
 from musicsim.extensions.listening_tests.store import MAX_LISTENERS, MAX_MODELS
-from musicsim.library import Library, Song
-from musicsim.library.media.sound import has_sound
+from musicsim.library import Library, Song, has_sound
 
 _MORE = 20  # number of additional results, because some songs may have no file
 _MAX_TRIES = 10  # maximum number of candidates per query song; some candidates have too few results

@@ -18,8 +18,7 @@ from musicsim._arrays import Float64Array
 from musicsim.extensions.listening_tests.frozen import ListeningTest
 from musicsim.extensions.listening_tests.store import CATEGORIES, Grade, InvitedListener, ListeningTestStore
 from musicsim.extensions.listening_tests.taking_part import test_of
-from musicsim.library import Library
-from musicsim.library.disk.csv_cells import as_csv
+from musicsim.library import Library, as_csv
 
 _VERY = len(CATEGORIES) - 1
 _LEVEL = 0.05

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.routes import respond_with_song
+from musicsim.api import respond_with_song
 from musicsim.errors import MusicsimError, NotFoundError, OwnerOnlyError
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import open_library
 from musicsim.extensions.listening_tests.taking_part import TakingPart
 from musicsim.library import Library, Song
 from musicsim.public import visitor_may

@@ -9,9 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import NotFoundError
-from musicsim.library import Library
-from musicsim.library.db.database import Tables
-from musicsim.library.db.schema import IN_SMALL_COPY, metadata, new_token
+from musicsim.library import IN_SMALL_COPY, Library, Tables, metadata, new_token
 
 CATEGORIES = ("not similar", "somewhat similar", "very similar")
 MAX_FINE = 100

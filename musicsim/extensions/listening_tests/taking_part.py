@@ -14,8 +14,7 @@ from pydantic import Field
 from musicsim.errors import LibraryError, NotFoundError, OwnerOnlyError
 from musicsim.extensions.listening_tests.frozen import FileModel, ListeningTest, read_test
 from musicsim.extensions.listening_tests.store import Grade, InvitedListener, ListeningTestStore
-from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import Library, Song, atomic_path
 from musicsim.public import find_answers_folder, is_public
 
 _MAX_BYTES = 4 << 20

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from musicsim._arrays import Int64Array
 from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, UnreadSong, WordTable
-from musicsim.library import Library
-from musicsim.library.tags.file_tags import read_lyric_tags
+from musicsim.library import Library, read_lyric_tags
 from musicsim.progress import Progress, no_progress
 
 _log = logging.getLogger(__name__)

@@ -13,10 +13,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from musicsim._arrays import Int32Array, Int64Array
+from musicsim.library import Library, Tables, metadata
 from musicsim.library.db import schema
-from musicsim.library.db.database import Tables
-from musicsim.library.db.schema import metadata
-from musicsim.library.library import Library
 
 _log = logging.getLogger(__name__)
 LRC_ENDINGS = (".lrc", ".LRC")  # extensions of lyrics files next to an audio file

@@ -6,14 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.options import add_options
-from musicsim.cli.playlist import OutputFile, note_output
-from musicsim.explorer.requests.options import options_of
+from musicsim.cli import OutputFile, add_options, note_output
+from musicsim.explorer import options_of
 from musicsim.extensions.mixtape.cue import write_cue
 from musicsim.extensions.mixtape.mixtape import Mix, render_mix
 from musicsim.extensions.mixtape.request import MixRequest
-from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import Library, Song, atomic_path
 from musicsim.wording import clock
 
 _HELP = {name: f"Mix: {option.help}" for name, option in options_of(MixRequest).items()}

@@ -8,7 +8,7 @@ import numpy as np
 
 from musicsim import audio
 from musicsim._arrays import Float32Array
-from musicsim.audio.reader import SoundReader, open_source
+from musicsim.audio import SoundReader, open_source
 from musicsim.errors import AudioDecodeError
 from musicsim.extensions.mixtape.request import MAX_WHOLE_S, MixRequest
 from musicsim.library import Song

@@ -11,7 +11,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from musicsim.audio import media_type
-from musicsim.explorer.playlists.tracks import Track
+from musicsim.explorer import Track
 
 _MAX_MIXES = 8  # maximum number of files that are kept for all sessions together
 _NAME = re.compile(r"[0-9a-f]{32}\.[0-9a-z]{2,5}")

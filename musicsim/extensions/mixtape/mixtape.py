@@ -14,8 +14,7 @@ from musicsim.extensions.mixtape.excerpts import Excerpt, read_excerpt
 from musicsim.extensions.mixtape.fades import Fade, Mixer
 from musicsim.extensions.mixtape.ordering import order_for_mixing
 from musicsim.extensions.mixtape.request import MixRequest
-from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import Library, Song, atomic_path
 from musicsim.progress import Progress, no_progress
 
 

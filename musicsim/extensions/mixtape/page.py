@@ -9,22 +9,27 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.audio import media_type
-from musicsim.explorer.requests.options import options_of
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, options_of
 from musicsim.extensions.mixtape.cue import write_cue
 from musicsim.extensions.mixtape.encoding import MIX_ENDINGS
 from musicsim.extensions.mixtape.mixes import new_path, track_of
 from musicsim.extensions.mixtape.mixtape import Mix, render_mix
 from musicsim.extensions.mixtape.request import BEATS, MixRequest
 from musicsim.library import Library, Song
-from musicsim.ui.base.desk import desk, value_of, wait_for
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.option_widgets import describe, option_keys
-from musicsim.ui.base.text import off_if, plain, show_errors
-from musicsim.ui.components.play_button import play_button
-from musicsim.ui.playlist.draft import NAME, PLAYLIST, change
-from musicsim.ui.playlist.export import file_name
+from musicsim.ui import PLAYLIST, PLAYLIST_NAME, change_draft, file_name
+from musicsim.ui.base import (
+    Key,
+    describe_option,
+    download,
+    get_desk,
+    off_if,
+    option_keys,
+    plain,
+    show_errors,
+    value_of,
+    wait_for,
+)
+from musicsim.ui.components import show_play_button
 from musicsim.wording import clock, count
 
 _DESK = "mixes"
@@ -39,7 +44,9 @@ def _start(library: Library, songs: Sequence[Song]) -> None:
     values = {field: key.get() for field, key in _KEYS.items()}
     seconds = float(values["seconds"])
     request = MixRequest(**values | {"seconds": seconds, "crossfade_s": min(float(values["crossfade_s"]), seconds / 2)})
-    desk(_DESK).ask(("mix", target), lambda progress: render_mix(library, songs, target, request, progress=progress))
+    get_desk(_DESK).ask(
+        ("mix", target), lambda progress: render_mix(library, songs, target, request, progress=progress)
+    )
     _MIX.set(target)
 
 
@@ -48,7 +55,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
         st.caption("A part of each song or whole songs, at equal loudness, with fades in between.")
         _draw_options()
         key = ("mix", _MIX.get())
-        task = desk(_DESK).find(key)
+        task = get_desk(_DESK).find(key)
         busy = task is not None and not task.future.done()
         with st.container(horizontal=True):
             st.button(
@@ -56,7 +63,7 @@ def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
                 args=(snapshot.library, songs), **off_if(busy, "The mix is being made."),
             )  # fmt: skip
             if busy:
-                cancel = desk(_DESK).cancel
+                cancel = get_desk(_DESK).cancel
                 st.button("Cancel", icon=":material/close:", key="playlist_mix_cancel", on_click=cancel, args=(key,))
         if task is None:
             return
@@ -86,7 +93,7 @@ def _draw_options() -> None:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return describe(MixRequest, field) | _KEYS[field].widget()
+    return describe_option(MixRequest, field) | _KEYS[field].widget()
 
 
 def _show_mix(library: Library, mix: Mix) -> None:
@@ -95,17 +102,17 @@ def _show_mix(library: Library, mix: Mix) -> None:
         return
     track = track_of(mix.path, file_name(mix.path.suffix), mix.duration_s)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        play_button("Play the mix", key="playlist_mix_play", library=library, tracks=[track])
+        show_play_button("Play the mix", key="playlist_mix_play", library=library, tracks=[track])
         name = file_name(mix.path.suffix)
         download("Download the mix", mix.path.read_bytes, name, media_type(mix.path), key="playlist_mix_download")
-        cue = write_cue(mix, name, NAME.get())
+        cue = write_cue(mix, name, PLAYLIST_NAME.get())
         download("Download the cue sheet", lambda: cue, file_name(".cue"), "application/x-cue", key="playlist_mix_cue")
         ids = [song.id for song in mix.songs]
         draft = PLAYLIST.get()
         if draft is not None and ids != [i for i in draft.song_ids if i in ids]:
             st.button(
                 "Use this order in the playlist", icon=":material/swap_vert:", key="playlist_mix_order",
-                on_click=change, args=(replace(draft.insert(0, ids), is_edited=draft.is_edited),),
+                on_click=change_draft, args=(replace(draft.insert(0, ids), is_edited=draft.is_edited),),
             )  # fmt: skip
         st.caption(f"{count(len(mix.songs), 'song')} in {clock(mix.duration_s)}.")
     for song, reason in mix.left_out:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from musicsim.explorer.requests.options import option, settle
+from musicsim.explorer import option, settle
 
 MAX_WHOLE_S = 1200.0
 """Whole songs are cut after this time, because they are in memory: 0.35 MB per second."""

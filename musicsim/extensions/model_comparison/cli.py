@@ -7,10 +7,19 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column
 
-from musicsim.cli.console import emit, open_library, plain, progress_bar, show
-from musicsim.cli.evaluate import MEASURES, find_coverage, format_figure, replace_nan
-from musicsim.cli.options import add_options
-from musicsim.explorer.requests.training import KINDS
+from musicsim.cli import (
+    MEASURES,
+    add_options,
+    emit,
+    find_coverage,
+    format_figure,
+    open_library,
+    plain,
+    progress_bar,
+    replace_nan,
+    show,
+)
+from musicsim.explorer import TRAINING_KINDS
 from musicsim.extensions.model_comparison.comparison import compare_with
 
 _HELP = "Compare a model (for example, your own vectors) with the model Sound, each before and after training."
@@ -33,7 +42,9 @@ def evaluate_options(command: Callable[..., None], *, against: _Against = None, 
         return
     columns = [Column(name, overflow="fold") for name in ("model", *MEASURES.values())]
     rows = [(row.name, *(format_figure(row.figures[name]) for name in MEASURES)) for row in result.rows]
-    show(columns, rows, caption=f"Ground truth: {KINDS[result.kind].words} ({result.detail}). {result.summary}")
+    show(
+        columns, rows, caption=f"Ground truth: {TRAINING_KINDS[result.kind].words} ({result.detail}). {result.summary}"
+    )
     for row in result.rows:
         if row.note:
             typer.echo(plain(f"{row.name}: {row.note}."))

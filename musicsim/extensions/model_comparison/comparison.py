@@ -17,16 +17,30 @@ import numpy as np
 
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.evaluation.quality import Figure, K, figure_of
-from musicsim.explorer.learning.automatic import learn_ranking
-from musicsim.explorer.learning.search_ranking import score_search
-from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import MIN_ARTISTS, Fold, Quiet, Split, Task, artist_folds
-from musicsim.explorer.learning.verdict import MEASURES, RANKED, Lead, find_losses, lead_words, leads_of
-from musicsim.explorer.requests.training import LearningSettings
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
-from musicsim.library import Library
-from musicsim.library.stores.models import ModelRecord
+from musicsim.explorer import (
+    MIN_ARTISTS,
+    PRECISION_K,
+    RANKING_MEASURES,
+    VERDICT_MEASURES,
+    Figure,
+    Fold,
+    Lead,
+    LearningSettings,
+    Quiet,
+    Snapshot,
+    Split,
+    Supervision,
+    Task,
+    artist_folds,
+    figure_of,
+    find_losses,
+    lead_words,
+    leads_of,
+    learn_ranking,
+    score_search,
+    take_snapshot,
+)
+from musicsim.library import Library, ModelRecord
 from musicsim.progress import Progress, no_progress
 from musicsim.wording import join_words
 
@@ -127,7 +141,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
         if n < len(folds):
             notes[_label_learned(own)] = f"in {len(folds) - n} of {len(folds)} folds, {_NOT_LEARNED}"
     scores = {
-        own: {measure: np.concatenate([part[measure] for part in own_parts]) for measure in RANKED}
+        own: {measure: np.concatenate([part[measure] for part in own_parts]) for measure in RANKING_MEASURES}
         for own, own_parts in parts.items()
     }
     groups = [supervision.groups[q] for fold in folds for q in fold.queries]
@@ -145,7 +159,7 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
         (their, our_learned), (their_learned, our),
     )  # fmt: skip
     table = [
-        Row(own, {m: figure_of(scores[own][m][is_counted], artists) for m in RANKED}, notes.get(own, ""))
+        Row(own, {m: figure_of(scores[own][m][is_counted], artists) for m in RANKING_MEASURES}, notes.get(own, ""))
         for own in (*order, *(own for own in scores if own not in order))
     ]
     return Against(
@@ -227,7 +241,7 @@ def _folds(supervision: Supervision, rows: Int64Array) -> list[Fold]:
 def _scores(supervision: Supervision, X: Float64Array, fold: Fold, *, reduces_hubs: bool) -> dict[str, Float64Array]:
     relevance = supervision.relevance(fold.database).restrict(fold.queries, fold.database)
     songs = np.union1d(fold.train, np.union1d(fold.queries, fold.database))  # other rows may lack a vector
-    return score_search(X, fold.queries, fold.database, relevance, reduce_hubs=reduces_hubs, k=K, songs=songs)
+    return score_search(X, fold.queries, fold.database, relevance, reduce_hubs=reduces_hubs, k=PRECISION_K, songs=songs)
 
 
 def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:
@@ -239,4 +253,4 @@ def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:
 
 
 def _list_measures(names: Sequence[str]) -> str:
-    return join_words([MEASURES[name] for name in names])
+    return join_words([VERDICT_MEASURES[name] for name in names])

@@ -6,16 +6,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, RANKED, WORSE
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import BETTER, NO_DIFFERENCE, RANKING_MEASURES, WORSE, Snapshot
 from musicsim.extensions.model_comparison.comparison import Against, Difference, comparable, compare_with
 from musicsim.library import Library
-from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
-from musicsim.ui.base.keys import kept
-from musicsim.ui.base.text import escape_for_chart, plain
-from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.components.downloads import chart, show_table
-from musicsim.ui.research.quality_view import choose_kind, format_figure
+from musicsim.ui import choose_kind, format_figure
+from musicsim.ui.base import AT_ONCE_S, escape_for_chart, get_desk, kept, plain, task_key, value_of, wait_for
+from musicsim.ui.components import ask_coverage, chart, show_table
 
 _DESK = "against"  # name of a separate thread: a comparison takes a minute and must not delay other sessions
 _COLORS = {BETTER: "#0f8b8d", NO_DIFFERENCE: "#8a8f98", WORSE: "#d1495b"}
@@ -43,7 +39,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "after training.",
     )  # fmt: skip
     key = task_key(snapshot, f"against {chosen} by {kind}")
-    task = desk(_DESK).find(key)
+    task = get_desk(_DESK).find(key)
     if task is None:
         st.button(
             "Compare", icon=":material/balance:", type="primary", key="evaluate_compare",
@@ -59,13 +55,14 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _start(key: Hashable, library: Library, name: str, kind: str) -> None:
-    desk(_DESK).ask(key, lambda progress: compare_with(library, name, kind, progress))
+    get_desk(_DESK).ask(key, lambda progress: compare_with(library, name, kind, progress))
 
 
 def _show(result: Against) -> None:
     st.markdown("\n".join(f"- {plain(difference.summary)}" for difference in result.differences))
     cells = [
-        {"Model": plain(row.name)} | {title: format_figure(row.figures[name]) for name, title in RANKED.items()}
+        {"Model": plain(row.name)}
+        | {title: format_figure(row.figures[name]) for name, title in RANKING_MEASURES.items()}
         for row in result.rows
     ]
     show_table(pd.DataFrame(cells), name="ours vs theirs", key="evaluate_against_table")
@@ -74,8 +71,8 @@ def _show(result: Against) -> None:
     differences = [difference for difference in result.differences if difference.leads]
     if differences:
         by = st.segmented_control(
-            "Measure", list(RANKED), default="map", key="evaluate_against_by", format_func=RANKED.__getitem__,
-            required=True,
+            "Measure", list(RANKING_MEASURES), default="map", key="evaluate_against_by", required=True,
+            format_func=RANKING_MEASURES.__getitem__,
         )  # fmt: skip
         _draw_chart(differences, str(by))
 
@@ -108,7 +105,7 @@ def _draw_chart(differences: Sequence[Difference], by: str) -> None:
     )
     chart(figure, key="evaluate_against_chart", name="ours vs theirs")
     st.caption(
-        f"Gain in {RANKED[by]} of the first model over the second on the same queries, with the 95% interval over "
-        "resampled artists. To the right of the dotted line, the first model is better. One in twenty such intervals "
-        "misses the true value by chance."
+        f"Gain in {RANKING_MEASURES[by]} of the first model over the second on the same queries, with the 95% interval "
+        "over resampled artists. To the right of the dotted line, the first model is better. One in twenty such "
+        "intervals misses the true value by chance."
     )

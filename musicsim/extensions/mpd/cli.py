@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli import console
-from musicsim.cli.options import take_request
-from musicsim.cli.playlist import PlaylistSongs, SavedOption, load_or_generate
-from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.cli import PlaylistSongs, SavedOption, console, load_or_generate, take_request
+from musicsim.explorer import PlaylistRequest
 from musicsim.extensions.mpd.client import UPDATE_ADVICE, Mpd, mpd_address
 from musicsim.extensions.mpd.keep_filled import QueueFiller
 from musicsim.extensions.mpd.keep_filled import keep_filled as follow

@@ -11,11 +11,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from musicsim import logs
+from musicsim import extras, logs
 from musicsim.errors import ServerError
-from musicsim.extras import install_command
-from musicsim.library import Library, Song
-from musicsim.library.disk.arrays import write_private
+from musicsim.library import Library, Song, write_private
 
 MPD_FILE = "mpd.json"
 UPDATE_ADVICE = "MPD is updating its database. Try again when it has finished."
@@ -174,7 +172,7 @@ class Mpd:
         try:
             self._client = make_client()
         except ImportError as error:
-            raise ServerError(f"python-mpd2 is not installed. Run: {install_command('mpd')}") from error
+            raise ServerError(f"python-mpd2 is not installed. Run: {extras.install_command('mpd')}") from error
         self._client.timeout, self._client.idletimeout = TIMEOUT_S, _MAX_QUIET_S
         with self._translate_errors():
             self._client.connect(self.address.host, self.address.port)

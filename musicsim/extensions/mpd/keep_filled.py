@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer import PlaylistRequest, Walk, snapshot_under
 from musicsim.extensions.mpd.client import Mpd, MpdAddress, MpdAwayError
 from musicsim.library import Library, Song
 

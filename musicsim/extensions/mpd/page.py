@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.mpd.client import Mpd, MpdAddress, is_in_environment, is_mpd_set, mpd_address, save_address
 from musicsim.library import Library, Song
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.playlist.sending import Sending, target_button
+from musicsim.ui import Sending, target_button
+from musicsim.ui.base import Key, plain, show_errors
 
 _MAX_PORT = 65_535
 _REPLACE: Key[bool] = Key("playlist_mpd_replace", lambda: False, "whether a playlist in MPD may be replaced")

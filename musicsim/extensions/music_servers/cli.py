@@ -10,12 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli import console
-from musicsim.cli.options import take_request
-from musicsim.cli.playlist import load_or_generate
+from musicsim.cli import console, load_or_generate, take_request
 from musicsim.errors import ServerError
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer import PlaylistRequest, snapshot_under
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.fetch import sync_and_fetch
@@ -23,8 +20,7 @@ from musicsim.extensions.music_servers.lists import SavedList, delete_list, keep
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import remove as remove_server
 from musicsim.extensions.music_servers.sync import sync as sync_songs
-from musicsim.library import Library
-from musicsim.library.importing import day_of
+from musicsim.library import Library, day_of
 from musicsim.progress import no_progress
 from musicsim.wording import count
 

@@ -21,7 +21,7 @@ from urllib3 import exceptions as faults
 from musicsim.errors import ServerError
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSong, is_id
-from musicsim.library.tags.file_tags import MBID
+from musicsim.library import MBID
 
 # urllib3's debug messages quote whole addresses, including secrets
 logging.getLogger("urllib3.connectionpool").setLevel(logging.INFO)

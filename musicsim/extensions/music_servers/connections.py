@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from musicsim import logs
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.music_servers import EXTENSION
-from musicsim.library import Library
-from musicsim.library.disk.arrays import update_private
+from musicsim.library import Library, update_private
 
 SERVERS_FILE = "servers.json"
 FETCHED = "sound"  # value of `how` for songs that were downloaded and analyzed

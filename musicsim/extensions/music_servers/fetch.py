@@ -11,17 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import MusicsimError, ServerError, StorageError
-from musicsim.explorer.refresh.add_music import bring_model_up
-from musicsim.explorer.refresh.stages import part_of
+from musicsim.explorer import bring_model_up, part_of
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, place_of
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.extensions.music_servers.sync import SyncReport, sync
-from musicsim.library import Library
-from musicsim.library.disk.scratch import scratch_of
-from musicsim.library.processes.pools import LocalPool
-from musicsim.library.scan.analysis import Analysis, Same, Skipped, Task, analyze
-from musicsim.library.scan.catalogue import enter_song
+from musicsim.library import Analysis, Library, LocalPool, Same, Skipped, Task, analyze, enter_song, scratch_of
 from musicsim.progress import Canceled, Progress
 
 _log = logging.getLogger(__name__)

@@ -7,17 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.playlists.walk import GeneratedPlaylist
-from musicsim.explorer.requests.options import list_changes, options_of
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import GeneratedPlaylist, PlaylistRequest, Snapshot, list_changes, options_of, share_walk
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSongs
 from musicsim.extensions.music_servers.sync import list_last_played
-from musicsim.library import Library, Song
-from musicsim.library.importing import day_of
+from musicsim.library import Library, Song, day_of
 
 AROUND_LAST = "around_last"
 """Key in a saved request for the number of recently played songs on which to base the playlist."""

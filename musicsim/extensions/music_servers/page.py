@@ -3,16 +3,14 @@
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import Connection, Connections, Sends
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.extensions.music_servers.sync import remove
-from musicsim.library import Library
-from musicsim.library.importing import day_of
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import off_if, plain, show_errors, toast_errors
-from musicsim.ui.components.jobs_view import BUSY, start_job
+from musicsim.library import Library, day_of
+from musicsim.ui.base import Key, off_if, plain, show_errors, toast_errors
+from musicsim.ui.components import BUSY, start_job
 from musicsim.wording import clean, clock, count
 
 _SENDS: dict[Sends, str] = {"token": "Password, as a token", "password": "Password itself", "key": "API key"}

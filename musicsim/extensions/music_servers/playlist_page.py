@@ -7,16 +7,13 @@ from functools import partial
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.music_servers import lists
 from musicsim.extensions.music_servers.connections import Connection, Connections
 from musicsim.extensions.music_servers.server_songs import ServerList, ServerSongs
-from musicsim.library import Library
-from musicsim.library.importing import day_of
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.sending import Sending
+from musicsim.library import Library, day_of
+from musicsim.ui import PLAYLIST_TROUBLE, Sending
+from musicsim.ui.base import Key, off_if, plain
 from musicsim.wording import clean, count
 
 _SERVER: Key[str] = Key("playlist_server", str, "name of the server that playlists are sent to", per_library=True)
@@ -86,7 +83,7 @@ def _show_trouble() -> Iterator[None]:
     try:
         yield
     except MusicsimError as error:
-        TROUBLE.set(str(error))
+        PLAYLIST_TROUBLE.set(str(error))
 
 
 def _report_saved(library: Library, saved: lists.SavedList) -> None:
@@ -96,7 +93,7 @@ def _report_saved(library: Library, saved: lists.SavedList) -> None:
     )
     if saved.absent:
         labels = ", ".join(song.label for song in library.songs(saved.absent))
-        TROUBLE.set(f"Not on {saved.server}: {labels}.")
+        PLAYLIST_TROUBLE.set(f"Not on {saved.server}: {labels}.")
 
 
 def draw_written(snapshot: Snapshot) -> None:

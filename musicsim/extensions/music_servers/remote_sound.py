@@ -7,7 +7,7 @@ from pathlib import PurePath
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from musicsim.api.responses import parse_range, respond_with_sound
+from musicsim.api import parse_range, respond_with_sound
 from musicsim.audio import BROWSER_EXTENSIONS, media_type
 from musicsim.errors import ServerError
 from musicsim.extensions.music_servers.client import Subsonic

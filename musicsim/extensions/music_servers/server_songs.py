@@ -13,10 +13,7 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.library import Library
-from musicsim.library.db.columns import some_ids
-from musicsim.library.db.database import Tables, check_details
-from musicsim.library.db.schema import IN_SMALL_COPY, metadata
+from musicsim.library import IN_SMALL_COPY, Library, Tables, check_details, metadata, some_ids
 
 MAX_ID_LENGTH = 300  # maximum length of an id; ids from real servers have at most 40 characters
 """Virtual folder in the library for songs without local files; it does not exist on disk."""

@@ -16,13 +16,19 @@ from musicsim.errors import ServerError
 from musicsim.extensions.music_servers.client import PAGE, Listing, RefusedError, ServerAlbum, Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, servers_folder
 from musicsim.extensions.music_servers.server_songs import BY_A_PERSON, ServerSong, ServerSongs
-from musicsim.library import Library
-from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.importing import ImportReport, NamedSong, commit, preview
-from musicsim.library.importing.json_formats import LOVED, LOVED_WEIGHT
-from musicsim.library.importing.matching import Matcher
-from musicsim.library.importing.records import Gatherer
-from musicsim.library.stores.files import is_below
+from musicsim.library import (
+    LOVED,
+    LOVED_WEIGHT,
+    Gatherer,
+    ImportReport,
+    Library,
+    Matcher,
+    NamedSong,
+    atomic_path,
+    commit_import,
+    is_below,
+    preview_import,
+)
 from musicsim.progress import Progress
 from musicsim.wording import count
 
@@ -334,5 +340,5 @@ def import_listening(library: Library, connection: Connection, finder: SongFinde
             for entry in earlier:  # undo earlier imports if the server no longer has such data
                 library.listening.undo(entry.id)
         elif not any(entry.digest == batch.digest for entry in earlier):
-            reports.append(commit(library, preview(library, batch, matcher=lambda: finder.matcher)))
+            reports.append(commit_import(library, preview_import(library, batch, matcher=lambda: finder.matcher)))
     return reports

@@ -8,14 +8,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer import jobs
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, jobs
 from musicsim.extensions.paper_tables import paper_tables
 from musicsim.library import Library
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base.text import plain
-from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.jobs_view import job_panel, start_job
+from musicsim.ui.base import plain
+from musicsim.ui.components import job_panel, start_job, table_download
 from musicsim.wording import capitalize, clean
 
 _MAX_LISTED = 3  # maximum number of claims in the list above the tables

@@ -21,8 +21,7 @@ from typing import IO, Any
 
 import musicsim
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.library import Library
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import Library, atomic_path
 from musicsim.progress import Canceled, Progress
 
 Row = Mapping[str, Any]

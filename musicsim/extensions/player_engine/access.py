@@ -8,13 +8,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from musicsim import logs
 from musicsim.errors import LibraryError
-from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.requests.options import option
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.filtering import filter_rows
-from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.library import Library
-from musicsim.library.disk.arrays import update_private
+from musicsim.explorer import Filters, PlaylistRequest, filter_rows, option, take_snapshot
+from musicsim.library import Library, update_private
 
 ACCESS_FILE = "players.json"
 _MAX_BYTES = 1 << 20

@@ -9,25 +9,26 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from musicsim import registry
 from musicsim.errors import NotFoundError
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.search.feedback import Thumbs
-from musicsim.explorer.search.query import (
+from musicsim.explorer import (
     Hit,
     Query,
+    Snapshot,
+    Thumbs,
     choose_songs_of,
     examples_of,
     find_similar,
     find_similar_artists,
+    share_walk,
     similarity_of,
+    take_snapshot,
 )
-from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.extensions.player_engine.access import PlayerRules
 from musicsim.extensions.player_engine.jellyfin import JellyfinIds
 from musicsim.extensions.player_engine.recent import RECENT
 from musicsim.hooks import ForeignIds, KnowForeignIds
 from musicsim.library import Library, Song
-from musicsim.registry import load_hooks
 
 MAX_SONGS = 500  # maximum number of songs per response
 JELLYFIN = "/jellyfin"  # server name for Jellyfin, which is not a connected server
@@ -65,7 +66,7 @@ class Answering:
 
     def __init__(self, library: Library, rules: PlayerRules, player: Hashable = None) -> None:
         self._library, self._rules, self._player = library, rules, player
-        self._foreign: list[ForeignIds] = [make(library) for make in load_hooks(KnowForeignIds)]
+        self._foreign: list[ForeignIds] = [make(library) for make in registry.load_hooks(KnowForeignIds)]
         self._jellyfin = JellyfinIds(library, rules.jellyfin or "")
         self.snapshot = _snapshot(library, library.revision)
 

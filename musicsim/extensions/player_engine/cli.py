@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, emit, open_library, plain
-from musicsim.cli.options import take_request
-from musicsim.explorer.requests.options import list_changes, options_of
+from musicsim.cli import JsonOption, LibraryOption, emit, open_library, plain, take_request
+from musicsim.explorer import list_changes, options_of
 from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 
 

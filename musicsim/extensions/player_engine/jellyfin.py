@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Int64Array
-from musicsim.library import Library
-from musicsim.library.stores.files import is_below
+from musicsim.library import Library, is_below
 
 _TYPE = "MediaBrowser.Controller.Entities.Audio.Audio"
 _GUID = re.compile("[0-9a-f]{32}")

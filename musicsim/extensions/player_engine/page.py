@@ -6,13 +6,11 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.player_engine.access import PlayerRules, answer_players, player_access, refuse_players
 from musicsim.library import Library
-from musicsim.ui.base.openers import choices_of
-from musicsim.ui.base.option_widgets import describe, limits, option_key
-from musicsim.ui.base.text import off_if, plain, toast_errors
-from musicsim.ui.components.song_finder import find_names
+from musicsim.ui.base import choices_of, describe_option, off_if, option_key, option_limits, plain, toast_errors
+from musicsim.ui.components import find_names
 
 _NAMES = ("no_folders", "no_artists", "no_tags")
 _KEYS = {
@@ -62,15 +60,18 @@ def _draw_rules(snapshot: Snapshot, rules: PlayerRules) -> None:
     for field in _NAMES:
         names = sorted({*choices.names.get(field, ()), *getattr(rules, field)})  # rules can contain parent folders
         if names:
-            find_names(**describe(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
+            find_names(**describe_option(PlayerRules, field), names=names, key=_KEYS[field], placeholder="None")
     if span:
         low, high = _KEYS["duration_s"].get() or span
         _KEYS["duration_s"].set((max(int(low), span[0]), min(int(high), span[1])))
         st.slider(
-            **describe(PlayerRules, "duration_s"), key=_KEYS["duration_s"].name, min_value=span[0], max_value=span[1]
+            **describe_option(PlayerRules, "duration_s"),
+            key=_KEYS["duration_s"].name,
+            min_value=span[0],
+            max_value=span[1],
         )
-    st.number_input(**limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
-    st.text_input(**describe(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
+    st.number_input(**option_limits(PlayerRules, "per_artist"), key=_KEYS["per_artist"].name)
+    st.text_input(**describe_option(PlayerRules, "jellyfin"), key=_KEYS["jellyfin"].name, placeholder="/media/music")
     values: dict[str, Any] = {field: frozenset(_KEYS[field].get()) for field in _NAMES}
     values |= {"per_artist": _KEYS["per_artist"].get(), "jellyfin": _KEYS["jellyfin"].get().strip() or None}
     if span:

@@ -13,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.responses import status_of
+from musicsim.api import status_of
 from musicsim.errors import MusicsimError, NotFoundError
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import open_library
 from musicsim.extensions.player_engine.access import player_access
 from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, Match, length_of
 from musicsim.extensions.player_engine.subsonic import subsonic

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from musicsim import __version__
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
-from musicsim.explorer.libraries import open_library
+from musicsim.explorer import open_library
 from musicsim.extensions.player_engine.access import PlayerAccess, player_access
 from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, Match
 from musicsim.library import Song

@@ -7,15 +7,25 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column
 
-from musicsim.cli.console import JsonOption, emit, open_library, plain, progress_bar, show, warn
-from musicsim.cli.evaluate import MEASURES, find_coverage, format_figure, replace_nan
-from musicsim.cli.options import add_options
-from musicsim.explorer.evaluation.quality import Figure
-from musicsim.explorer.requests.training import KINDS
+from musicsim.cli import (
+    MEASURES,
+    JsonOption,
+    add_options,
+    emit,
+    find_coverage,
+    format_figure,
+    open_library,
+    plain,
+    progress_bar,
+    replace_nan,
+    show,
+    warn,
+)
+from musicsim.explorer import TRAINING_KINDS, Figure
 from musicsim.extensions.pooling.disclosure import FAMILIES
 from musicsim.extensions.pooling.measuring import contribute as measure
 from musicsim.extensions.pooling.pooled import pool_contributions, read_files
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import atomic_path
 from musicsim.wording import count
 
 _FILE_HELP = "With --against: write the difference to a file for `musicsim pool`, without names, and print the file."
@@ -75,9 +85,9 @@ def _show_table(table: Mapping[str, Any]) -> None:
         predicted = f"{row['predicted_low']:.3f} to {row['predicted_high']:.3f}" if row["n"] > 2 else "-"
         rows.append((name, row["n"], mean, *spread, predicted, row["n_behind"]))
     caption = (
-        f"Ground truth: {KINDS[table['ground_truth']].words}. Difference: {second} minus {first}, with a 95% interval "
-        "(random effects, REML, Hartung-Knapp). Next library: 95% prediction interval. Behind: number of libraries in "
-        f"which {second} is behind. {count(len(versions), 'version')} of musicsim: {', '.join(versions)}."
+        f"Ground truth: {TRAINING_KINDS[table['ground_truth']].words}. Difference: {second} minus {first}, with a 95% "
+        "interval (random effects, REML, Hartung-Knapp). Next library: 95% prediction interval. Behind: number of "
+        f"libraries in which {second} is behind. {count(len(versions), 'version')} of musicsim: {', '.join(versions)}."
     )
     names = ("measure", "libraries", "difference", "tau", "I²", "next library", "behind")
     show([Column(name, overflow="fold") for name in names], rows, title=f"{second} vs. {first}", caption=caption)

@@ -9,9 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from musicsim import __version__
 from musicsim.errors import LibraryError
-from musicsim.explorer.learning.verdict import RANKED
-from musicsim.explorer.models.schema import read_json_file
-from musicsim.explorer.requests.training import KINDS
+from musicsim.explorer import RANKING_MEASURES, TRAINING_KINDS, read_json_file
 from musicsim.extensions.pooling.disclosure import COUNTS, FAMILIES, N_FOLDS, SHARES
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}"  # of a model, in public
@@ -57,10 +55,10 @@ class Contribution(_Part):
     version: Literal[1] = 1
     musicsim: Annotated[str, Field(pattern=r"^[0-9A-Za-z.+-]{1,40}$")] = __version__
     commit: Annotated[str, Field(pattern="^([0-9a-f]{7,40}(-dirty)?)?$")]  # of musicsim; empty if unknown
-    ground_truth: Literal[tuple(KINDS)]  # type: ignore[valid-type]
+    ground_truth: Literal[tuple(TRAINING_KINDS)]  # type: ignore[valid-type]
     models: tuple[ModelId, ModelId]
     library: Counts
-    differences: Annotated[dict[Literal[tuple(RANKED)], Difference], Field(min_length=len(RANKED))]  # type: ignore[valid-type]
+    differences: Annotated[dict[Literal[tuple(RANKING_MEASURES)], Difference], Field(min_length=len(RANKING_MEASURES))]  # type: ignore[valid-type]
 
     @property
     def identity(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.library.stores.genres import genre_key
+from musicsim.library import genre_key
 
 MIN_SONGS, MIN_ARTISTS = 20, 5  # smallest number of songs, and of their artists, in a cell
 N_FOLDS = 5

@@ -8,14 +8,10 @@ from hashlib import sha256
 import numpy as np
 
 import musicsim
+from musicsim import commit
 from musicsim.audio import FEATURE_VERSION
-from musicsim.commit import commit
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.search_ranking import score_search
-from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.verdict import RANKED
-from musicsim.explorer.models.representations import representations
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer import RANKING_MEASURES, Supervision, representations, score_search, take_snapshot
 from musicsim.extensions.pooling.contribution import NAME, Contribution, Counts, Difference, Fold, ModelId
 from musicsim.extensions.pooling.disclosure import (
     MIN_ARTISTS,
@@ -27,8 +23,7 @@ from musicsim.extensions.pooling.disclosure import (
     hash_names,
     round_to,
 )
-from musicsim.library import Library
-from musicsim.library.stores.models import BUILT_IN, ModelRecord
+from musicsim.library import BUILT_IN, Library, ModelRecord
 from musicsim.progress import Progress, no_progress
 
 _MAX_SONGS, _MAX_QUERIES = 20_000, 2_000
@@ -70,7 +65,7 @@ def contribute(
         scores = [score_search(X, at, database, judged, reduce_hubs=True) for X in vectors]
         has_score = np.isfinite(scores[0]["auc"])
         artists = [supervision.groups[q] for q in queries[has_score]]
-        before, after = ({name: one[name][has_score] for name in RANKED} for one in scores)
+        before, after = ({name: one[name][has_score] for name in RANKING_MEASURES} for one in scores)
         found = differences_of(before, after, artists)
     if not found:
         raise ModelError(
@@ -87,7 +82,11 @@ def contribute(
     )
     differences = {measure: round_difference(*both) for measure, both in found.items()}
     return Contribution(
-        commit=commit(musicsim.__path__[0]), ground_truth=kind, models=models, library=counts, differences=differences
+        commit=commit.commit(musicsim.__path__[0]),
+        ground_truth=kind,
+        models=models,
+        library=counts,
+        differences=differences,
     )
 
 

@@ -2,14 +2,12 @@
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.pooling.measuring import contribute, list_comparable
-from musicsim.library.stores.models import BUILT_IN
-from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.text import plain
-from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.research.quality_view import choose_kind
+from musicsim.library import BUILT_IN
+from musicsim.ui import choose_kind
+from musicsim.ui.base import AT_ONCE_S, download, get_desk, plain, task_key, value_of, wait_for
+from musicsim.ui.components import ask_coverage
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
@@ -35,10 +33,10 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
             help="Use the name under which the network was published. The name in this library stays here.",
         ).strip()  # fmt: skip
     key = task_key(snapshot, f"contribute {chosen.id} as {public_name} by {kind}")
-    task = desk("contribute").find(key)
+    task = get_desk("contribute").find(key)
 
     def start() -> None:
-        desk("contribute").ask(
+        get_desk("contribute").ask(
             key, lambda progress: contribute(snapshot.library, chosen.name, kind, public_name, progress).text
         )
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from musicsim.explorer.learning.verdict import RANKED
+from musicsim.explorer import RANKING_MEASURES
 from musicsim.extensions.pooling.contribution import Contribution, read_contribution
 from musicsim.extensions.pooling.disclosure import SHARES
 from musicsim.extensions.pooling.random_effects import combine_effects
@@ -40,7 +40,7 @@ def pool_contributions(contributions: Sequence[Contribution], family: str = "") 
         for one in members if family else ():
             is_much = one.library.shares.get(family) in SHARES[2:]
             parts.setdefault(f"{'25% or more' if is_much else 'less than 25%'} {family}", []).append(one)
-        rows = [_row(measure, words, part) for measure in RANKED for words, part in parts.items() if part]
+        rows = [_row(measure, words, part) for measure in RANKING_MEASURES for words, part in parts.items() if part]
         versions = sorted({f"{one.musicsim} ({one.commit or 'unknown'})" for one in members})
         tables.append({"ground_truth": truth, "models": models, "versions": versions, "rows": rows})
     return tables

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float32Array
-from musicsim.audio import Sound, analyze_sound, load
-from musicsim.audio.networks import AudioNetwork
+from musicsim.audio import AudioNetwork, Sound, analyze_sound, load
 from musicsim.extensions.robustness.encoding import encode, encode_flac
 
 RATE = 44100

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import emit, open_library, progress_bar, show
-from musicsim.cli.options import add_options
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.cli import add_options, emit, open_library, progress_bar, show
+from musicsim.explorer import take_snapshot
 from musicsim.extensions.robustness.measuring import COLUMNS, measure_robustness
 from musicsim.progress import add_prefix
 

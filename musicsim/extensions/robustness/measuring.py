@@ -6,15 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from musicsim import evaluation
 from musicsim.audio import Sound
 from musicsim.errors import AudioError, ModelError
-from musicsim.evaluation import bootstrap_pairs
-from musicsim.explorer.search.query import find_similar, make_example, networks_in_use
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.trials.rates import Rate, estimate_rate
+from musicsim.explorer import Rate, Snapshot, estimate_rate, find_similar, make_example, networks_in_use
 from musicsim.extensions.robustness.changes import UNCHANGED, analyze_changes
-from musicsim.library import Song
-from musicsim.library.processes.pools import on_all_cores
+from musicsim.library import Song, on_all_cores
 from musicsim.progress import Progress, no_progress
 from musicsim.wording import count
 
@@ -108,7 +105,9 @@ def _summarize(change: str, found: Sequence[dict[str, Found]], artists: Sequence
     kept = np.array([share_kept(one[change], one[UNCHANGED]) for one in found])
     if len(set(artists)) < 2 and artists[0]:
         return ChangeResult(change, rate, float(kept.mean()), float(kept.mean()), float(kept.mean()))
-    return ChangeResult(change, rate, *bootstrap_pairs(kept, np.zeros(len(kept)), artists, random_state=_SEED))
+    return ChangeResult(
+        change, rate, *evaluation.bootstrap_pairs(kept, np.zeros(len(kept)), artists, random_state=_SEED)
+    )
 
 
 def share_kept(changed: Found, unchanged: Found) -> float:

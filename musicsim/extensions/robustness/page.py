@@ -3,11 +3,10 @@
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.robustness.changes import QUERY_S
 from musicsim.extensions.robustness.measuring import COLUMNS, N_SONGS, K, Robustness, measure_robustness
-from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.measurement import show_measurement
+from musicsim.ui.components import show_measurement, show_table
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:

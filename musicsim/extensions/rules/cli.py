@@ -5,14 +5,13 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli import console
-from musicsim.cli.options import take_request
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
+from musicsim.cli import console, take_request
+from musicsim.explorer import Snapshot, snapshot_under
 from musicsim.extensions.rules import files
 from musicsim.extensions.rules.finding import find_songs, save_checked
 from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore, SavedRule
-from musicsim.library.importing import day_of
+from musicsim.library import day_of
 from musicsim.wording import clock, count
 
 group = typer.Typer(no_args_is_help=True)

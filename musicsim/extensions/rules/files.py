@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.explorer.requests.query import FIELDS, Condition
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import QUERY_FIELDS, FieldCondition, Snapshot
 from musicsim.extensions.rules.finding import find_songs
 from musicsim.extensions.rules.rule import Rule, make_rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
-from musicsim.library import Library
-from musicsim.library.disk.arrays import atomic_path
-from musicsim.library.media.playlist_files import FORMATS, find_ending
+from musicsim.library import PLAYLIST_FORMATS, Library, atomic_path, find_ending
 
-ENDINGS = ("json", "nsp", *FORMATS)
+ENDINGS = ("json", "nsp", *PLAYLIST_FORMATS)
 _MAX_BYTES = 1 << 20
 _NAVIDROME = {
     "tempo": "bpm", "year": "year", "minutes": "duration", "rating": "rating", "plays": "playCount",
@@ -44,9 +41,9 @@ def export_rule(snapshot: Snapshot, saved: SavedRule, target: Path) -> int | Non
 
 def render_rule(snapshot: Snapshot, name: str, rule: Rule, ending: str) -> tuple[bytes, int | None]:
     """Return the content of a file, and the number of songs in a playlist file; may raise LibraryError."""
-    if ending in FORMATS:
+    if ending in PLAYLIST_FORMATS:
         songs = snapshot.songs_at(find_songs(snapshot, rule).rows)
-        return FORMATS[ending](name, songs), len(songs)
+        return PLAYLIST_FORMATS[ending](name, songs), len(songs)
     document = (
         as_navidrome(name, rule)
         if ending == "nsp"
@@ -108,15 +105,15 @@ def as_navidrome(name: str, rule: Rule) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _is_loved(condition: Condition) -> bool:
+def _is_loved(condition: FieldCondition) -> bool:
     return condition.field == "tag" and condition.value == ("loved",)
 
 
-def _navidrome_condition(condition: Condition) -> dict[str, Any]:
+def _navidrome_condition(condition: FieldCondition) -> dict[str, Any]:
     comparison = condition.comparison
     if _is_loved(condition):
         return {"is": {"loved": not condition.is_negative}}
-    field, kind = _NAVIDROME[condition.field], FIELDS[condition.field]
+    field, kind = _NAVIDROME[condition.field], QUERY_FIELDS[condition.field]
     if kind == "names":
         parts = [{_NAMED[comparison]: {field: name}} for name in condition.value]
         return parts[0] if len(parts) == 1 else {"all" if condition.is_negative else "any": parts}

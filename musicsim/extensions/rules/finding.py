@@ -8,10 +8,7 @@ from datetime import date
 import numpy as np
 
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
-from musicsim.explorer.snapshot.fields import distances_to, vectors_of
-from musicsim.explorer.snapshot.filtering import match_condition
-from musicsim.explorer.snapshot.snapshot import Snapshot, snapshot_under
-from musicsim.explorer.snapshot.song_numbers import read_column
+from musicsim.explorer import Snapshot, distances_to, match_condition, read_column, snapshot_under, vectors_of
 from musicsim.extensions.rules.rule import Rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library import Library, Song

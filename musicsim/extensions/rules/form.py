@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from dataclasses import field as made
 from itertools import count
 
-from musicsim.explorer.requests.query import (
-    CHOICES,
-    COMPARISONS,
-    FIELDS,
-    Condition,
-    Match,
+from musicsim.explorer import (
+    FIELD_CHOICES,
+    FIELD_COMPARISONS,
+    QUERY_FIELDS,
+    AllOrAny,
+    FieldCondition,
     make_condition,
     parse_numbers,
 )
@@ -45,11 +45,11 @@ class Line:
     @property
     def is_chosen(self) -> bool:
         """True if the value is chosen from a list of names."""
-        return self.field in CHOICES or (self.field in CHOSEN and "contain" not in self.comparison)
+        return self.field in FIELD_CHOICES or (self.field in CHOSEN and "contain" not in self.comparison)
 
-    def condition(self) -> Condition:
+    def condition(self) -> FieldCondition:
         """Return the condition; raises ValueError if the value is not valid."""
-        kind = FIELDS[self.field]
+        kind = QUERY_FIELDS[self.field]
         text = self.text.strip()
         value: list[str] | list[float]
         if self.is_chosen:
@@ -67,15 +67,15 @@ class Line:
         """Return the line with a different field; only a number is kept as the value."""
         if name == self.field:
             return self
-        comparisons = COMPARISONS[FIELDS[name]]
+        comparisons = FIELD_COMPARISONS[QUERY_FIELDS[name]]
         comparison = self.comparison if self.comparison in comparisons else comparisons[0]
-        text = self.text if FIELDS[name] == FIELDS[self.field] == "number" else ""
+        text = self.text if QUERY_FIELDS[name] == QUERY_FIELDS[self.field] == "number" else ""
         return Line(name, comparison, text, id=self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class LineGroup:
-    match: Match = "all"
+    match: AllOrAny = "all"
     lines: tuple[Line, ...] = made(default_factory=lambda: (Line(),))
     id: int = made(default_factory=_new_id)
 
@@ -84,7 +84,7 @@ class LineGroup:
 class Form:
     """The form; its methods return changed copies."""
 
-    match: Match = "all"
+    match: AllOrAny = "all"
     groups: tuple[LineGroup, ...] = made(default_factory=lambda: (LineGroup(),))
     order: str = "random"
     descending: bool = False
@@ -139,12 +139,12 @@ class Form:
         return replace(self, groups=tuple(replace(group, lines=change(group)) for group in self.groups))
 
 
-def _line_of(condition: Condition) -> Line:
+def _line_of(condition: FieldCondition) -> Line:
     songs = tuple(song for song in condition.songs if isinstance(song, int))  # a saved rule has no titles
     line = Line(condition.field, condition.comparison, songs=songs)
     if line.is_chosen:
         return replace(line, names=tuple(map(str, condition.value)))
-    if FIELDS[condition.field] == "names":
+    if QUERY_FIELDS[condition.field] == "names":
         return replace(line, text=", ".join(_quote(str(name)) for name in condition.value))
     texts = (value if isinstance(value, str) else f"{value:.10g}" for value in condition.value)
     return replace(line, text=" to ".join(texts))

@@ -7,18 +7,13 @@ from typing import Any
 import streamlit as st
 
 from musicsim.audio import DESCRIPTORS
-from musicsim.explorer.requests.query import CHOICES, COMPARED, COMPARISONS, FIELDS
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import COMPARISON_WORDS, FIELD_CHOICES, FIELD_COMPARISONS, QUERY_FIELDS, Snapshot
 from musicsim.extensions.rules.finding import Found, find_songs
 from musicsim.extensions.rules.form import CHOSEN, Form, Line, LineGroup
 from musicsim.extensions.rules.page_actions import FORM, edit, show_buttons, show_saved
 from musicsim.extensions.rules.rule import MATCHES, MAX_SONGS, ORDERS, Rule, RuleRequest
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.openers import choices_of
-from musicsim.ui.base.option_widgets import describe
-from musicsim.ui.base.text import off_if, plain, show_errors
-from musicsim.ui.components import song_finder
-from musicsim.ui.components.song_list import row_of, song_list
+from musicsim.ui.base import Key, choices_of, describe_option, off_if, plain, show_errors
+from musicsim.ui.components import row_of, show_song_list, song_finder
 from musicsim.wording import clock, count
 
 _N_SHOWN = 20
@@ -92,15 +87,15 @@ def _show_line(snapshot: Snapshot, line: Line) -> Line:
     alignment: Any = "top" if line.field == "similar" else "bottom"
     with st.container(horizontal=True, vertical_alignment=alignment, key=f"rules_line_{line.id}"):
         field = st.selectbox(
-            "Field", list(FIELDS), list(FIELDS).index(line.field), key=f"rules_field_{line.id}", width=210,
+            "Field", list(QUERY_FIELDS), list(QUERY_FIELDS).index(line.field), key=f"rules_field_{line.id}", width=210,
             format_func=lambda name: _LABELS.get(name, name.capitalize()),
         )  # fmt: skip
         line = line.use_field(field)
-        kind = FIELDS[field]
-        words = COMPARISONS[kind]
+        kind = QUERY_FIELDS[field]
+        words = FIELD_COMPARISONS[kind]
         comparison = st.selectbox(
             "Comparison", words, words.index(line.comparison), key=f"rules_comparison_{line.id}_{kind}", width=170,
-            format_func=lambda word: COMPARED.get(word, word),
+            format_func=lambda word: COMPARISON_WORDS.get(word, word),
         )  # fmt: skip
         line = replace(line, comparison=comparison)
         with st.container(width="stretch"):
@@ -113,13 +108,13 @@ def _show_line(snapshot: Snapshot, line: Line) -> Line:
 
 
 def _show_value(snapshot: Snapshot, line: Line) -> Line:
-    kind = FIELDS[line.field]
+    kind = QUERY_FIELDS[line.field]
     if line.is_chosen:
         key: Key[list[str]] = Key(
             f"rules_names_{line.id}_{line.field}", lambda: list(line.names), "names of a condition"
         )
-        field = "" if line.field in CHOICES else CHOSEN[line.field]
-        names = CHOICES.get(line.field) or choices_of(snapshot).names.get(field, [])
+        field = "" if line.field in FIELD_CHOICES else CHOSEN[line.field]
+        names = FIELD_CHOICES.get(line.field) or choices_of(snapshot).names.get(field, [])
         chosen = song_finder.find_names("Value", names, key=key, help="", placeholder="Any", field=field)
         return replace(line, names=tuple(chosen))
     placeholder = "100 to 130" if line.comparison == "between" else _PLACEHOLDERS[kind]
@@ -138,10 +133,10 @@ def _show_value(snapshot: Snapshot, line: Line) -> Line:
 
 
 def _show_limits(form: Form) -> Form:
-    direction = describe(RuleRequest, "descending")
+    direction = describe_option(RuleRequest, "descending")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         order = st.selectbox(
-            **describe(RuleRequest, "order"), options=ORDERS, index=ORDERS.index(form.order),
+            **describe_option(RuleRequest, "order"), options=ORDERS, index=ORDERS.index(form.order),
             key=f"rules_order_{form.id}", width=210,
             format_func=_name_order,
         )  # fmt: skip
@@ -150,11 +145,11 @@ def _show_limits(form: Form) -> Form:
             **direction | off_if(order == "random", "A random order has no direction.", direction["help"]),
         )  # fmt: skip
         songs = st.number_input(
-            **describe(RuleRequest, "songs"), min_value=1, max_value=MAX_SONGS, value=form.songs,
+            **describe_option(RuleRequest, "songs"), min_value=1, max_value=MAX_SONGS, value=form.songs,
             key=f"rules_songs_{form.id}", width=150,
         )  # fmt: skip
         minutes = st.number_input(
-            **describe(RuleRequest, "minutes"), min_value=1.0, value=form.minutes, step=5.0,
+            **describe_option(RuleRequest, "minutes"), min_value=1.0, value=form.minutes, step=5.0,
             key=f"rules_minutes_{form.id}", placeholder="no limit", width=150,
         )  # fmt: skip
     return replace(form, order=order, descending=descending, songs=songs, minutes=minutes)
@@ -170,7 +165,7 @@ def _show_songs(snapshot: Snapshot, name: str, rule: Rule) -> None:
     show_buttons(snapshot, name, rule, found)
     songs = snapshot.songs_at(found.rows[:_N_SHOWN])
     if songs:
-        song_list(snapshot.library, [row_of(song) for song in songs], key="rules_songs_found")
+        show_song_list(snapshot.library, [row_of(song) for song in songs], key="rules_songs_found")
     if len(found.rows) > len(songs):
         st.caption(f"The first {len(songs)} of {count(len(found.rows), 'song')}.")
 

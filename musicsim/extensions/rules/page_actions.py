@@ -4,22 +4,16 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from musicsim.explorer.playlists.draft import PlaylistDraft
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import PlaylistDraft, Snapshot
 from musicsim.extensions.rules.files import ENDINGS, render_rule
 from musicsim.extensions.rules.finding import Found
 from musicsim.extensions.rules.form import Form
 from musicsim.extensions.rules.rule import MAX_NAME, Rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
-from musicsim.library.media.playlist_files import MIME
-from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key, kept
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.text import off_if, plain, show_errors, toast_errors
-from musicsim.ui.components.play_button import play_button
-from musicsim.ui.playlist.draft import NAME
-from musicsim.ui.playlist.export import file_name
-from musicsim.ui.playlist.request_form import open_draft
+from musicsim.library import PLAYLIST_MIME
+from musicsim.ui import PLAYLIST_NAME, file_name, open_draft
+from musicsim.ui.base import PAGES, Key, download, kept, off_if, plain, show_errors, toast_errors
+from musicsim.ui.components import show_play_button
 
 FORM: Key[Form] = Key("rules_form", Form, "the rule that is being edited", per_library=True, is_kept=True)
 _DELETED: Key[SavedRule | None] = Key("rules_deleted", lambda: None, "the last deleted rule", per_library=True)
@@ -79,7 +73,7 @@ def show_buttons(snapshot: Snapshot, name: str, rule: Rule, found: Found) -> Non
     """Show the actions on a rule and its songs."""
     nothing = "" if len(found.rows) else "No song meets the conditions."
     with st.container(horizontal=True, gap="small"):
-        play_button(
+        show_play_button(
             "Play", key="rules_play", library=snapshot.library, song_ids=snapshot.row_ids[found.rows].tolist(),
             is_primary=True, disabled_because=nothing,
         )  # fmt: skip
@@ -90,7 +84,7 @@ def show_buttons(snapshot: Snapshot, name: str, rule: Rule, found: Found) -> Non
             "Open as a playlist", icon=":material/queue_music:", key="rules_playlist", **off_if(nothing, nothing)
         ):
             open_draft(snapshot, PlaylistDraft(tuple(snapshot.row_ids[found.rows].tolist())))
-            NAME.set(name)
+            PLAYLIST_NAME.set(name)
             st.switch_page(PAGES["playlist"])
 
 
@@ -122,5 +116,5 @@ def _export_popover(snapshot: Snapshot, name: str, rule: Rule) -> None:
             content, _ = render_rule(snapshot, name or "rule", rule, ending)
             download(
                 "Download", lambda: content, file_name(f".{ending}", name or "rule"),
-                MIME.get(ending, "application/json"), key="rules_download", type="primary",
+                PLAYLIST_MIME.get(ending, "application/json"), key="rules_download", type="primary",
             )  # fmt: skip

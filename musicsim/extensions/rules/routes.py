@@ -4,10 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Path
 
-from musicsim.api.parameters import LibraryQuery, ModelQuery, read_query
-from musicsim.explorer.libraries import open_library
-from musicsim.explorer.rendering import render_song
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.api import LibraryQuery, ModelQuery, read_query
+from musicsim.explorer import open_library, render_song, snapshot_under
 from musicsim.extensions.rules.finding import find_songs, save_checked
 from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore

@@ -9,15 +9,18 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from musicsim.audio import DESCRIPTORS
-from musicsim.explorer.requests import query
-from musicsim.explorer.requests.options import option, settle
-from musicsim.explorer.requests.query import (
-    Condition,
+from musicsim.explorer import (
+    AllOrAny,
     Document,
-    Match,
+    FieldCondition,
+    QueryGroup,
+    QueryProblem,
+    QueryTerm,
     join_terms,
     make_condition,
+    option,
     parse_query,
+    settle,
     validate,
 )
 
@@ -32,8 +35,8 @@ MATCHES = ("all", "any")
 class Group(Document):
     """Conditions that a song must meet: all of them, or any."""
 
-    match: Match = "all"
-    conditions: tuple[Condition, ...] = ()
+    match: AllOrAny = "all"
+    conditions: tuple[FieldCondition, ...] = ()
 
     def __str__(self) -> str:
         return join_terms(self.match, self.conditions)
@@ -42,7 +45,7 @@ class Group(Document):
 class Rule(Document):
     """Groups that a song must meet (all or any of them; without any, every song follows), an order and a limit."""
 
-    match: Match = "all"
+    match: AllOrAny = "all"
     groups: tuple[Group, ...] = ()
     order: str = "random"
     descending: bool = False  # True: the largest value, or the latest date, comes first
@@ -61,7 +64,7 @@ class Rule(Document):
         return self
 
     @property
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[FieldCondition]:
         """The conditions of all groups."""
         return [condition for group in self.groups for condition in group.conditions]
 
@@ -96,7 +99,7 @@ class RuleRequest:
 
     def rule(self) -> Rule:
         """Return the rule."""
-        match: Match = "any" if self.any else "all"
+        match: AllOrAny = "any" if self.any else "all"
         groups = [parse_group(text, match) for text in self.where]
         alone = tuple(group.conditions[0] for group in groups if len(group.conditions) == 1)
         several = [group for group in groups if len(group.conditions) > 1]
@@ -111,7 +114,7 @@ def make_rule(**values: object) -> Rule:
     return validate(Rule, values)
 
 
-def parse_group(text: str, match: Match = "all") -> Group:
+def parse_group(text: str, match: AllOrAny = "all") -> Group:
     """Return the conditions of a query; words, and what is in parentheses, are one condition. Raises ValueError."""
     parsed = parse_query(text)
     if not parsed.terms:
@@ -120,13 +123,13 @@ def parse_group(text: str, match: Match = "all") -> Group:
     return Group(match=parsed.match if is_joined else match, conditions=tuple(map(_condition_of, parsed.terms)))
 
 
-def _condition_of(term: query.Term) -> Condition:
-    if isinstance(term, Condition):
+def _condition_of(term: QueryTerm) -> FieldCondition:
+    if isinstance(term, FieldCondition):
         return term
-    if isinstance(term, query.Problem):
+    if isinstance(term, QueryProblem):
         raise ValueError(term.sentence)
     comparison, text = "match", str(term)
-    if isinstance(term, query.Group):
+    if isinstance(term, QueryGroup):
         comparison = "do not match" if term.is_not else "match"
         text = str(replace(term, is_not=False))[1:-1]
     return make_condition(field="words", comparison=comparison, value=[text])

@@ -7,12 +7,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.explorer.snapshot.fields import find_titled
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer import find_titled, snapshot_under
 from musicsim.extensions.rules.rule import MAX_NAME, Rule, make_rule
 from musicsim.extensions.rules.tables import rules
-from musicsim.library import Library
-from musicsim.library.db.database import Tables
+from musicsim.library import Library, Tables
 
 
 @dataclass(frozen=True, slots=True)

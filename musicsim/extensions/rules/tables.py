@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from musicsim.library.db.schema import IN_SMALL_COPY, metadata
+from musicsim.library import IN_SMALL_COPY, metadata
 
 
 def _is_rule(value: object) -> bool:

@@ -5,20 +5,9 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import (
-    JsonOption,
-    LibraryOption,
-    ModelOption,
-    echo,
-    emit,
-    open_library,
-    progress_bar,
-    show,
-    song_json,
-)
+from musicsim.cli import JsonOption, LibraryOption, ModelOption, echo, emit, open_library, progress_bar, show, song_json
 from musicsim.errors import LibraryError
-from musicsim.explorer.search.why import describe_codewords
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer import describe_codewords, snapshot_under
 from musicsim.extensions.sonification.grains import find_codeword_grains, find_edge_grains, load_codebook
 from musicsim.extensions.sonification.rendering import ENDINGS, check_ending, render_grains
 

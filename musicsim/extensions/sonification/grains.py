@@ -6,18 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from musicsim import codebook as codebooks
 from musicsim._arrays import Float32Array
 from musicsim.audio import HOP, SAMPLE_RATE, TYPICAL_S
-from musicsim.codebook import Codebook
 from musicsim.errors import NotFoundError
-from musicsim.explorer.playlists.edges import build_hypergraph
-from musicsim.explorer.playlists.song_labels import load_sources
-from musicsim.explorer.search.query import sample_evenly
-from musicsim.explorer.search.why import codebook_of
-from musicsim.explorer.search.why_sides import codeword_model, frame_blocks
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library, Song
-from musicsim.library.stores.models import ModelRecord
+from musicsim.explorer import (
+    Snapshot,
+    build_hypergraph,
+    codebook_of,
+    codeword_model,
+    frame_blocks,
+    load_sources,
+    sample_evenly,
+)
+from musicsim.library import Library, ModelRecord, Song
 from musicsim.progress import Progress, no_progress
 
 _MAX_SONGS = 20_000  # maximum number of songs that are compared; their histograms take 80 MB
@@ -34,7 +36,7 @@ class Grain:
     seconds: float
 
 
-def load_codebook(library: Library) -> tuple[ModelRecord, Codebook]:
+def load_codebook(library: Library) -> tuple[ModelRecord, codebooks.Codebook]:
     """Return the library's codeword model and its codebook. Raises NotFoundError if there is none."""
     record, model = library.models.codewords(), codeword_model(library)
     if record is None or model is None:
@@ -71,7 +73,9 @@ def find_codeword_grains(
     return [grain for _, grain in sorted(found, key=lambda pair: pair[0])[:n]]
 
 
-def _find_nearest_frame(codebook: Codebook, codeword: int, blocks: Iterable[Float32Array]) -> tuple[float, int]:
+def _find_nearest_frame(
+    codebook: codebooks.Codebook, codeword: int, blocks: Iterable[Float32Array]
+) -> tuple[float, int]:
     """Return the smallest distance of a frame to a codeword, in z-scored units, and the frame's number."""
     center = codebook.codewords_[codeword]
     best, n_before = (np.inf, 0), 0

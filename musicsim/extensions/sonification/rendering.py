@@ -10,7 +10,7 @@ from musicsim import audio
 from musicsim._arrays import Float32Array
 from musicsim.errors import AudioDecodeError, AudioError
 from musicsim.extensions.sonification.grains import Grain
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import atomic_path
 from musicsim.progress import Progress, no_progress
 
 ENDINGS = (".wav", ".flac")

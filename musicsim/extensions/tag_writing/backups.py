@@ -17,7 +17,7 @@ from pathlib import Path
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.tag_writing.formats import Values
 from musicsim.extensions.tag_writing.patches import Patch
-from musicsim.library.disk.arrays import atomic_path, write_private
+from musicsim.library import atomic_path, write_private
 
 FOLDER = "tag_backups"
 _MAGIC = b"musicsim undo 1\n"

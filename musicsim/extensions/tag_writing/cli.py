@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import (
+from musicsim.cli import (
     SOME_FAILED,
     JsonOption,
     LibraryOption,
@@ -16,11 +16,10 @@ from musicsim.cli.console import (
     open_library,
     progress_bar,
     show,
+    take_request,
     warn,
 )
-from musicsim.cli.options import take_request
-from musicsim.explorer.requests.options import list_changes
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer import list_changes, take_snapshot
 from musicsim.extensions.tag_writing.backups import Backups
 from musicsim.extensions.tag_writing.plan import Preview, preview
 from musicsim.extensions.tag_writing.request import Property, TagRequest

@@ -11,7 +11,7 @@ import av
 import numpy as np
 
 from musicsim import audio
-from musicsim.audio.reader import SoundReader, open_source
+from musicsim.audio import SoundReader, open_source
 from musicsim.errors import AudioDecodeError
 
 _GATE = -70.0  # LUFS; quieter blocks of 0.4 s do not count, and without louder ones, this is FFmpeg's result

@@ -5,17 +5,14 @@ from typing import NamedTuple
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.requests.options import list_changes
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, list_changes
 from musicsim.extensions.tag_writing.backups import Backups
 from musicsim.extensions.tag_writing.plan import Preview, preview
 from musicsim.extensions.tag_writing.request import Property, TagRequest
 from musicsim.extensions.tag_writing.values import describe_values
 from musicsim.library import Library
-from musicsim.ui.base.desk import AT_ONCE_S, desk, value_of, wait_for
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.jobs_view import BUSY, start_job
+from musicsim.ui.base import AT_ONCE_S, Key, get_desk, off_if, plain, value_of, wait_for
+from musicsim.ui.components import BUSY, start_job
 from musicsim.wording import clean, count
 
 _LABELS = {
@@ -58,7 +55,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
 
 def _draw_preview(snapshot: Snapshot, asked: _Chosen, *, busy: bool) -> None:
     key = ("tags", snapshot.library.place, snapshot.revision, asked)
-    task = desk("tags").ask(key, lambda progress: preview(snapshot, asked.properties, asked.request, progress))
+    task = get_desk("tags").ask(key, lambda progress: preview(snapshot, asked.properties, asked.request, progress))
     task.wait(AT_ONCE_S)
     wait_for([task])
     planned = value_of(task)

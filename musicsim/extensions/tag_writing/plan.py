@@ -7,16 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from musicsim.addresses import is_address
+from musicsim import addresses
 from musicsim.errors import LibraryError
-from musicsim.explorer.snapshot.filtering import filter_rows
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, filter_rows
 from musicsim.extensions.tag_writing.formats import TaggedFile, Values
 from musicsim.extensions.tag_writing.request import TagRequest
 from musicsim.extensions.tag_writing.values import MEASURED, NewValues, is_same
-from musicsim.library import Song
-from musicsim.library.scan.files import remote_folders
-from musicsim.library.stores.files import KnownFile
+from musicsim.library import KnownFile, Song, remote_folders
 from musicsim.progress import Progress, no_progress
 
 Changes = Mapping[str, tuple[Values, Values]]
@@ -65,7 +62,7 @@ def find_targets(snapshot: Snapshot, request: TagRequest) -> list[tuple[Song, Ta
     for song in songs:
         names: dict[Path, list[Path]] = {}
         for path in paths.get(song.id, ()):
-            names.setdefault(path if is_address(path) else path.resolve(), []).append(path)
+            names.setdefault(path if addresses.is_address(path) else path.resolve(), []).append(path)
         targets += [(song, Target(song.id, file, tuple(own))) for file, own in names.items()]
     return targets
 
@@ -108,7 +105,7 @@ def plan(
 def check_writable(target: Target, known: Mapping[Path, KnownFile], remote: Collection[Path]) -> None:
     """Raise LibraryError with the reason if a file must not be changed."""
     file, path = target.file, target.paths[0]
-    if is_address(path) or any(folder in path.parents for folder in remote):
+    if addresses.is_address(path) or any(folder in path.parents for folder in remote):
         raise LibraryError(f"{path} is on a server, and only files on this machine can be changed.")
     try:
         status = file.stat()

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from musicsim.audio.reader import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
+from musicsim import storage
+from musicsim.audio import SAFE_OPTIONS, TAGS_MAY_BE_BROKEN
 from musicsim.errors import LibraryError
 from musicsim.extensions.tag_writing.backups import Backups, name_temporary, sync_folder
 from musicsim.extensions.tag_writing.plan import Target, check_permissions
-from musicsim.library import Library
-from musicsim.library.scan.catalogue import enter_rewritten
-from musicsim.storage import storage_error
+from musicsim.library import Library, enter_rewritten
 
 
 def replace_file(library: Library, backups: Backups, target: Target, backup: Path, make: Callable[[Path], str]) -> None:
@@ -50,7 +49,7 @@ def _explain_errors(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT) and (problem := storage_error(error, file)) is not None:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and (problem := storage.storage_error(error, file)) is not None:
             raise problem from error
         raise LibraryError(
             f"{file} cannot be replaced ({error.strerror}). Check its permissions and its disk."

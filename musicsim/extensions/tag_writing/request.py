@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from musicsim.explorer.requests.filters import Filters
-from musicsim.explorer.requests.options import option, settle
+from musicsim.explorer import Filters, option, settle
 
 
 class Property(StrEnum):

@@ -4,13 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from musicsim.errors import LibraryError, StorageError
-from musicsim.explorer.job_progress import JobProgress
+from musicsim.explorer import JobProgress
 from musicsim.extensions.tag_writing.backups import Backup, Backups
 from musicsim.extensions.tag_writing.plan import Target
 from musicsim.extensions.tag_writing.replacing import replace_file
-from musicsim.library import Library
-from musicsim.library.scan.catalogue import enter_rewritten
-from musicsim.library.scan.files import content_hash
+from musicsim.library import Library, content_hash, enter_rewritten
 from musicsim.progress import Progress, no_progress
 from musicsim.public import refuse_visitors
 from musicsim.wording import count

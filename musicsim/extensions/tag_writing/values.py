@@ -4,9 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from musicsim.audio import DESCRIPTORS
-from musicsim.explorer.snapshot.heard import words_of
-from musicsim.explorer.snapshot.map_columns import regions_of
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, regions_of, words_of
 from musicsim.extensions.tag_writing.formats import Values, format_gain, parse_gain
 from musicsim.extensions.tag_writing.loudness import measure_loudness
 from musicsim.library import Song

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import AudioError, LibraryError, StorageError
-from musicsim.explorer.job_progress import JobProgress
-from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer import JobProgress, take_snapshot
 from musicsim.extensions.tag_writing.backups import Backup, Backups, Run
 from musicsim.extensions.tag_writing.formats import TaggedFile, Values
 from musicsim.extensions.tag_writing.patches import make_patch
@@ -18,8 +17,7 @@ from musicsim.extensions.tag_writing.replacing import hash_sound, replace_file
 from musicsim.extensions.tag_writing.request import TagRequest
 from musicsim.extensions.tag_writing.undoing import finish_last
 from musicsim.extensions.tag_writing.values import MEASURED, is_same, measure
-from musicsim.library import Library
-from musicsim.library.scan.files import content_hash
+from musicsim.library import Library, content_hash
 from musicsim.progress import Progress, no_progress
 from musicsim.public import refuse_visitors
 from musicsim.wording import count

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, ModelOption, echo, emit, open_library
+from musicsim.cli import JsonOption, LibraryOption, ModelOption, echo, emit, open_library
 from musicsim.errors import LibraryError
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer import snapshot_under
 from musicsim.extensions.taste_card.picture import draw_picture
 from musicsim.extensions.taste_card.taste import estimate_taste, find_listener
-from musicsim.library.disk.arrays import atomic_path
+from musicsim.library import atomic_path
 
 
 def show_taste(

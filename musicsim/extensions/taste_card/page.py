@@ -5,13 +5,12 @@ from typing import Any
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.extensions.taste_card.picture import draw_picture
 from musicsim.extensions.taste_card.taste import Taste, estimate_taste, rate_questions
-from musicsim.library.stores.judgments import Judgment
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.compare import session
+from musicsim.library import Judgment
+from musicsim.ui import CRITERION
+from musicsim.ui.base import download, plain, show_errors
 
 
 def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None:
@@ -32,10 +31,10 @@ def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None
             st.caption("A band contains your true share in 95 of 100 cases if you judge by these parts.")
             download("Download the picture", lambda: picture, "my taste.png", "image/png", key="taste_card_download")
         is_narrowing = st.toggle(
-            "Ask me what would narrow this", session.CRITERION.get() is rate_questions, key="taste_card_narrow",
+            "Ask me what would narrow this", CRITERION.get() is rate_questions, key="taste_card_narrow",
             help="The next questions narrow the widest band. Random and repeated questions still occur.",
         )  # fmt: skip
-        session.CRITERION.set(rate_questions if is_narrowing else None)
+        CRITERION.set(rate_questions if is_narrowing else None)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

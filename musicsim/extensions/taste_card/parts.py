@@ -7,10 +7,8 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot.factors import Factors
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.tastes import costs, pairs_apart
-from musicsim.library.stores.judgments import Judgment
+from musicsim.explorer import Factors, Snapshot, answer_costs, pairs_apart
+from musicsim.library import Judgment
 
 _MIN_KNOWN = 0.9  # minimum share of the sampled songs that must have another part
 
@@ -48,7 +46,7 @@ class Parts:
             vectors = self._factors.vectors(name, np.maximum(rows, 0)).astype(np.float64)
             vectors[rows < 0] = np.nan
             apart.append(pairs_apart(vectors, places.reshape(song_ids.shape)).sum(axis=2))
-        return costs(np.stack(apart, axis=2) / self.widths, song_ids.shape[1], form)
+        return answer_costs(np.stack(apart, axis=2) / self.widths, song_ids.shape[1], form)
 
     def differences(self, answers: Sequence[Judgment]) -> list[Float64Array | None]:
         """Return for each answer the costs of the other options minus that of the chosen one, (n_others, n_parts).

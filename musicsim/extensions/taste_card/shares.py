@@ -1,9 +1,9 @@
 """Shares of the parts of the sound in a listener's answers, with bands.
 
 An answer chooses one of several options, such as the odd song. Each option has a cost for each part: a squared distance
-in that part, divided by its mean over the library (:func:`musicsim.explorer.survey.tastes.costs`). The listener chooses
-option c with probability proportional to exp(-psi . cost_c). A part's share is psi_g / sum(psi). The sum measures how
-decided the listener is, so it is estimated, too.
+in that part, divided by its mean over the library (:func:`musicsim.explorer.survey.tastes.answer_costs`). The listener
+chooses option c with probability proportional to exp(-psi . cost_c). A part's share is psi_g / sum(psi). The sum
+measures how decided the listener is, so it is estimated, too.
 
 The estimate minimizes a convex function over psi >= 0: the negative log likelihood plus |psi|^2 / (2 * 20^2). With this
 weak normal prior, the minimum is unique and finite even if the answers never contradict a part.
@@ -19,8 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
+from musicsim import blas
 from musicsim._arrays import BoolArray, Float64Array
-from musicsim.blas import one_blas_thread
 
 _PRIOR_SD = 20.0
 _MAX_STEPS, _TOLERANCE = 100, 1e-10  # of Newton's method; the tolerance is the decrease of the loss
@@ -95,7 +95,7 @@ class Fit:
         total, n_parts = self.psi.sum(), len(self._units)
         shares = self.psi / total if total > 0 else np.full(n_parts, 1 / n_parts)
         critical = float(f.ppf(0.95, 1, max(self._choices.n_answers - n_parts, 1)))
-        with one_blas_thread():  # the matrices are small
+        with blas.one_blas_thread():  # the matrices are small
             return [self._band(part, share, critical / 2) for part, share in enumerate(shares.tolist())]
 
     def _band(self, part: int, share: float, margin: float) -> Band:

@@ -8,12 +8,10 @@ import numpy as np
 
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.survey.questions import summarize_answers
-from musicsim.explorer.trials.rates import Rate, measure_rate
+from musicsim.explorer import Rate, Snapshot, measure_rate, summarize_answers
 from musicsim.extensions.taste_card.parts import Parts
 from musicsim.extensions.taste_card.shares import Band, Choices, Fit
-from musicsim.library.stores.judgments import Judgment, question_key
+from musicsim.library import Judgment, question_key
 from musicsim.wording import capitalize, count
 
 MIN_ANSWERS = 30

@@ -6,25 +6,24 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import (
+from musicsim.cli import (
     JsonOption,
     LibraryOption,
     ModelOption,
+    SaveOption,
     echo,
     emit,
     job_bar,
     open_library,
+    save_playlist,
     show,
     song_json,
 )
-from musicsim.cli.playlist import SaveOption, save_playlist
-from musicsim.explorer.models.files import FILE_ENDING
-from musicsim.explorer.refresh.model_catalogue import import_model_file
-from musicsim.explorer.snapshot.snapshot import snapshot_under
+from musicsim.explorer import MODEL_FILE_ENDING, import_model_file, snapshot_under
 from musicsim.extensions.two_ears.ears import TwoEars
 from musicsim.extensions.two_ears.lists import generate_for_both
 from musicsim.extensions.two_ears.questions import describe, list_answers, summarize
-from musicsim.library.stores.playlists import GENERATED
+from musicsim.library import GENERATED
 
 _N_SUREST = 100  # number of dividing triples in the JSON output
 
@@ -41,7 +40,7 @@ def compare_ears(
 ) -> None:
     """Both models must be trained on answers. The blind questions are in *Train > Two ears*."""
     with open_library(library) as lib:
-        if friend.endswith(FILE_ENDING):
+        if friend.endswith(MODEL_FILE_ENDING):
             path = Path(friend).expanduser().absolute()
             with job_bar(lib, "take_model", path=str(path)) as progress:
                 friend = lib.models.get(import_model_file(lib, path, progress)).name

@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
-from musicsim.explorer.trials.rates import Rate
+from musicsim.explorer import Rate
 
 N_TRIPLES = 20_000
 MIN_DISAGREEMENT = 0.55  # lower end of the probability of a triple that is predicted to divide two people

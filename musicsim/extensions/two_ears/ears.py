@@ -7,16 +7,19 @@ import numpy as np
 
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.from_answers import Answered, shares_in_order
-from musicsim.explorer.models.artifacts import load_report
-from musicsim.explorer.refresh.learned_model import LEARNED_KIND
-from musicsim.explorer.requests.training import ORDER
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.trials.rates import Rate, estimate_rate
+from musicsim.explorer import (
+    LEARNED_KIND,
+    ORDER_LOSS,
+    Answered,
+    Rate,
+    Snapshot,
+    estimate_rate,
+    load_report,
+    shares_in_order,
+)
 from musicsim.extensions.two_ears import disagreement
 from musicsim.extensions.two_ears.disagreement import DividingTriples
-from musicsim.library import Library
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord
 
 _MAX_SONGS = 1_000  # number of songs that triples are drawn from
 
@@ -46,7 +49,7 @@ class Ear:
 def _read_report(library: Library, record: ModelRecord) -> tuple[str, Rate] | None:
     """Return the listener ("" for all) and the accuracy in a training report; None if no answers were held out."""
     report = load_report(library.models.path(record.id))
-    lead = report.get("leads", {}).get(ORDER)
+    lead = report.get("leads", {}).get(ORDER_LOSS)
     if "answers" not in report or lead is None:
         return None
     accuracy = estimate_rate(lead["after"], report["answers"]["questions"])

@@ -13,10 +13,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.playlists.steering import MAX_SONGS, find_allowed_rows
-from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import MAX_PLAYLIST_SONGS, PlaylistRequest, Snapshot, Walk, find_allowed_rows
 from musicsim.extensions.two_ears.ears import TwoEars
 from musicsim.library import Song
 
@@ -99,8 +96,8 @@ def generate_for_both(
     snapshot = two.ears[0].snapshot
     allowed_ids = snapshot.row_ids[find_allowed_rows(snapshot, PlaylistRequest())]
     ids = np.intersect1d(two.shared_ids, allowed_ids)
-    if len(ids) > MAX_SONGS:
-        ids = np.sort(rng.choice(ids, MAX_SONGS, replace=False))
+    if len(ids) > MAX_PLAYLIST_SONGS:
+        ids = np.sort(rng.choice(ids, MAX_PLAYLIST_SONGS, replace=False))
     if first is not None:
         (first,) = snapshot.present_ids([first]) or (first,)
         ids = np.union1d(ids, np.intersect1d(two.shared_ids, [first]))

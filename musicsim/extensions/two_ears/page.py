@@ -5,21 +5,21 @@ import secrets
 import numpy as np
 import streamlit as st
 
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, share_walk
 from musicsim.extensions.two_ears import questions
 from musicsim.extensions.two_ears.ears import TwoEars, list_ears
 from musicsim.extensions.two_ears.lists import JointPlaylist, generate_for_both
-from musicsim.library.library import Place
-from musicsim.library.stores.playlists import GENERATED, OWN_PLAYLISTS
-from musicsim.ui.base import openers
-from musicsim.ui.base.keys import Key, kept
-from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.components.play_button import play_button
-from musicsim.ui.components.song_finder import find_first_song
-from musicsim.ui.components.song_list import row_of, song_list
-from musicsim.ui.components.trials.cards import show_cards
-from musicsim.ui.components.trials.session import Session, Sitting
+from musicsim.library import GENERATED, OWN_PLAYLISTS, Place
+from musicsim.ui.base import Key, kept, openers, plain, show_errors
+from musicsim.ui.components import (
+    Session,
+    Sitting,
+    find_first_song,
+    row_of,
+    show_cards,
+    show_play_button,
+    show_song_list,
+)
 
 _PLAYLIST: Key[tuple[object, JointPlaylist] | None] = Key(
     "ears_playlist", lambda: None, "the playlist, and the models that it is for", per_library=True
@@ -108,10 +108,10 @@ def _make_list(two: TwoEars) -> None:
         return
     songs = list(both.songs)
     rows = [row_of(song, why=reason) for song, reason in zip(songs, ["", *both.reasons], strict=True)]
-    song_list(two.library, rows, key="ears_songs")
+    show_song_list(two.library, rows, key="ears_songs")
     st.caption(plain(both.describe(two.people)))
     with st.container(horizontal=True):
-        play_button("Play", key="ears_play", library=two.library, song_ids=[song.id for song in songs])
+        show_play_button("Play", key="ears_play", library=two.library, song_ids=[song.id for song in songs])
         st.button("Save", icon=":material/save:", key="ears_save", on_click=_save, args=(two, both))
 
 

@@ -11,10 +11,10 @@ from itertools import product
 
 import numpy as np
 
-from musicsim.explorer.trials.rates import Rate, measure_rate
+from musicsim.explorer import Rate, measure_rate
 from musicsim.extensions.two_ears.disagreement import draw_triples
 from musicsim.extensions.two_ears.ears import Ear, TwoEars
-from musicsim.library.stores.judgments import Judgment, Opinions, QuestionKey, question_key
+from musicsim.library import Judgment, Opinions, QuestionKey, question_key
 
 KIND = "two_ears"  # kind under which the answers are stored as judgments
 _N_TRIES = 200  # number of dividing triples to choose from, and of random ones

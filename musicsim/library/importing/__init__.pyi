@@ -3,10 +3,10 @@ from .importer import ImportReport as ImportReport
 from .importer import Preview as Preview
 from .importer import SeenList as SeenList
 from .importer import accept as accept
-from .importer import commit as commit
+from .importer import commit_import as commit_import
 from .importer import import_files as import_files
 from .importer import match_waiting as match_waiting
-from .importer import preview as preview
+from .importer import preview_import as preview_import
 from .importer import refuse as refuse
 from .importer import waiting_proposals as waiting_proposals
 from .matching import Matcher as Matcher

@@ -118,7 +118,7 @@ class ImportReport:
     n_recording_ids: int = 0  # number of songs that got a MusicBrainz recording id
 
 
-def preview(
+def preview_import(
     library: Library, batch: Batch, progress: Progress = no_progress, matcher: Callable[[], Matcher] | None = None
 ) -> Preview:
     """Match a batch to a library without writing; `matcher` is called if a song is not found by its path."""
@@ -213,7 +213,7 @@ def _is_same_list(library: Library, old: ImportEntry, song_ids: Int64Array) -> b
     return 2 * len(before & current) >= max(len(before), len(current))
 
 
-def commit(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
+def commit_import(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
     """Write a previewed import in one transaction, and undo earlier imports that it replaces.
 
     Unmatched rows, except those of playlists, are kept until the library has their songs. MusicBrainz ids are written
@@ -283,7 +283,9 @@ def _playlist_rows(batch: Batch, song_ids: Int64Array) -> list[tuple[str, str | 
 
 def import_files(library: Library, paths: str | Path | list[str | Path], fmt: str | None = None) -> ImportReport:
     """Import files without a preview; see :func:`read_listening` for the errors."""
-    return commit(library, preview(library, read_listening(paths if isinstance(paths, list) else [paths], fmt)))
+    return commit_import(
+        library, preview_import(library, read_listening(paths if isinstance(paths, list) else [paths], fmt))
+    )
 
 
 def match_waiting(library: Library) -> int:

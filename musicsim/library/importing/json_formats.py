@@ -36,7 +36,7 @@ class Record:
         """Return a field's text on one line; "" if the field is missing."""
         value = self.fields.get(name)
         if value is None or isinstance(value, str):
-            return plain(value) if value else ""
+            return plain_name(value) if value else ""
         raise self._fault(name, "text")
 
     def object(self, name: str) -> "Record":
@@ -95,7 +95,7 @@ def _parse_lines(lines: TextLines) -> Iterator[Any]:
                 raise lines.fault(f"is not JSON ({reason}), or the file is cut off.") from error
 
 
-def plain(text: str) -> str:
+def plain_name(text: str) -> str:
     """Return a name on one line, in a form that a database can store."""
     text = " ".join(text.replace("\0", " ").split())
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
@@ -145,7 +145,7 @@ def read_maloja(entries: Entries, rows: Gatherer) -> None:
     for entry in records(entries, "scrobbles"):
         track = entry.object("track")
         song = NamedSong(
-            plain(", ".join(track.texts("artists"))), track.text("title"), track.object("album").text("albumtitle")
+            plain_name(", ".join(track.texts("artists"))), track.text("title"), track.object("album").text("albumtitle")
         )
         rows.keep(song, entries.place, at=entry.seconds("time"))
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote_plus
 from xml.parsers import expat
 
 from musicsim.errors import LibraryError
-from musicsim.library.importing.json_formats import Entries, Record, plain, records
+from musicsim.library.importing.json_formats import Entries, Record, plain_name, records
 from musicsim.library.importing.places import from_address, is_web, resolve_place, spell_out
 from musicsim.library.importing.records import NO_NAME, Gatherer, NamedSong
 from musicsim.library.importing.sources import LONGEST, JsonStream, RawBytes, Source, TextLines
@@ -41,7 +41,7 @@ def _add_list(rows: Gatherer, source: Source, title: str, category: str, songs: 
         rows.skip("list without songs", source.member or source.path.name)
         return
     name = PurePosixPath(source.member).name if source.member is not None else source.path.name
-    group = rows.new_list(plain(title) or plain(spell_out(name.rpartition(".")[0] or name)), category)
+    group = rows.new_list(plain_name(title) or plain_name(spell_out(name.rpartition(".")[0] or name)), category)
     for position, song in enumerate(songs, 1):
         if song.place or (song.artist and song.title):
             rows.add(song, group, position)
@@ -55,7 +55,7 @@ def _parse_names(text: str, place: str, artist: str = "", album: str = "") -> Na
     lead, dash, rest = text.partition(" - ")
     if not artist and dash and lead.strip() and rest.strip():
         artist, text = lead, rest
-    return NamedSong(plain(artist), plain(text), plain(album), "", place)
+    return NamedSong(plain_name(artist), plain_name(text), plain_name(album), "", place)
 
 
 def read_m3u(lines: TextLines, rows: Gatherer) -> None:
@@ -173,7 +173,7 @@ class _Xspf:
 def _song(track: dict[str, list[str]], folder: Path | None) -> NamedSong:
     """Return the song of an XSPF or JSPF track; a location that is a file is preferred to an address."""
     place = min(map(from_address, track.get("location", ())), key=is_web, default="")
-    artist, title, album = (plain(" ".join(track.get(name, ())[:1])) for name in ("creator", "title", "album"))
+    artist, title, album = (plain_name(" ".join(track.get(name, ())[:1])) for name in ("creator", "title", "album"))
     ids = map(_RECORDING.search, track.get("identifier", ()))
     mbid = next((match[1].lower() for match in ids if match), "")
     return NamedSong(artist, title, album, mbid, resolve_place(place, folder))
@@ -209,7 +209,7 @@ def _spotify_song(item: Record) -> NamedSong | None:
     # spotify:local:artist:album:title:seconds, percent-encoded
     parts = local.text("uri").split(":")
     if len(parts) >= 5 and parts[:2] == ["spotify", "local"]:
-        artist, album, title = (plain(unquote_plus(part)) for part in parts[2:5])
+        artist, album, title = (plain_name(unquote_plus(part)) for part in parts[2:5])
         return NamedSong(artist, title, album)
     return None if item.fields.get("episode") or item.fields.get("audiobook") else NamedSong("", "")
 
@@ -232,4 +232,4 @@ def _aotm_song(entries: Entries, item: Any) -> NamedSong:
     names = item[0] if isinstance(item, list) and item and isinstance(item[0], list) else item
     if not isinstance(names, list) or len(names) < 2 or not all(isinstance(n, str) for n in names[:2]):
         raise entries.fault(f"contains {str(item)[:40]!r} instead of artist and title.")
-    return NamedSong(plain(names[0]), plain(names[1]))
+    return NamedSong(plain_name(names[0]), plain_name(names[1]))

@@ -20,7 +20,7 @@ from email.utils import parsedate
 
 from musicsim.errors import LibraryError
 from musicsim.library.disk.csv_cells import restore_cell
-from musicsim.library.importing.json_formats import plain
+from musicsim.library.importing.json_formats import plain_name
 from musicsim.library.importing.records import Gatherer, NamedSong
 from musicsim.library.importing.sources import TextLines
 
@@ -92,15 +92,15 @@ def read_plays(lines: TextLines, rows: Gatherer) -> None:
     """Read plays; rows with the same listener and song are summed."""
     for listener, artist, title, plays in _own_rows(lines, "plays"):
         count = _parse_number(lines, "plays", plays, int, 1)
-        rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (plain(listener), ""), count)
+        rows.keep(NamedSong(plain_name(artist), plain_name(title)), lines.place, (plain_name(listener), ""), count)
 
 
 def read_tags(lines: TextLines, rows: Gatherer) -> None:
     """Read tags; if a song's tag occurs more than once, its last weight is used."""
     for artist, title, tag, weight in _own_rows(lines, "tags"):
         value = _parse_number(lines, "weight", weight, float, 0)
-        if name := plain(tag).lower():
-            rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (name, ""), value)
+        if name := plain_name(tag).lower():
+            rows.keep(NamedSong(plain_name(artist), plain_name(title)), lines.place, (name, ""), value)
         else:
             rows.skip("no tag", lines.place)
 
@@ -108,14 +108,19 @@ def read_tags(lines: TextLines, rows: Gatherer) -> None:
 def read_playlists(lines: TextLines, rows: Gatherer) -> None:
     for name, category, position, artist, title in _own_rows(lines, "playlists"):
         rank = _parse_number(lines, "position", position, int, 0)
-        rows.keep(NamedSong(plain(artist), plain(title)), lines.place, (plain(name), plain(category)), rank)
+        rows.keep(
+            NamedSong(plain_name(artist), plain_name(title)),
+            lines.place,
+            (plain_name(name), plain_name(category)),
+            rank,
+        )
 
 
 def read_librefm(lines: TextLines, rows: Gatherer) -> None:
     """Read scrobbles from Libre.fm, and from programs that write its format."""
     for artist, track, time, album in _rows(lines, "librefm", ["album"]):
         at = _parse_number(lines, "time", time, float, 0)
-        rows.keep(NamedSong(plain(artist), plain(track), plain(album)), lines.place, at=at)
+        rows.keep(NamedSong(plain_name(artist), plain_name(track), plain_name(album)), lines.place, at=at)
 
 
 def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
@@ -125,7 +130,7 @@ def read_spinitron(lines: TextLines, rows: Gatherer) -> None:
         except ValueError:
             rows.skip("unreadable time", lines.place)
         else:
-            rows.keep(NamedSong(plain(artist), plain(song), plain(release)), lines.place, at=at)
+            rows.keep(NamedSong(plain_name(artist), plain_name(song), plain_name(release)), lines.place, at=at)
 
 
 def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
@@ -138,7 +143,7 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
                 rows.skip("playing now", lines.place)
                 continue
             at = _parse_number(lines, "uts", uts, float, 0)
-            song = NamedSong(plain(artist), plain(track), plain(album), plain(mbid))
+            song = NamedSong(plain_name(artist), plain_name(track), plain_name(album), plain_name(mbid))
             rows.keep(song, lines.place, at=at or None)
         return
     for row in table(lines):
@@ -151,7 +156,7 @@ def read_lastfm(lines: TextLines, rows: Gatherer) -> None:
         elif time is None:
             raise lines.fault(f": the date is {date[:40]!r}; it must look like '31 Jan 2024 10:11'.")
         else:  # a scrobble without a time is exported as the start of 1970
-            rows.keep(NamedSong(plain(artist), plain(title), plain(album)), lines.place, at=time or None)
+            rows.keep(NamedSong(plain_name(artist), plain_name(title), plain_name(album)), lines.place, at=time or None)
 
 
 def is_headerless_lastfm(rows: Sequence[Sequence[str]]) -> bool:
@@ -180,7 +185,7 @@ def read_triplets(lines: TextLines, rows: Gatherer) -> None:
         if named is None:
             rows.skip("song without a name (unique_tracks.txt has the names)", lines.place)
         else:
-            rows.add(named, (plain(user), ""), count)
+            rows.add(named, (plain_name(user), ""), count)
 
 
 def read_track_names(lines: TextLines, rows: Gatherer) -> None:
@@ -189,4 +194,4 @@ def read_track_names(lines: TextLines, rows: Gatherer) -> None:
         parts = text.rstrip("\r\n").split("<SEP>")
         if len(parts) != 4:
             raise lines.fault(f"has {len(parts)} values between <SEP>; there must be four.")
-        rows.names[parts[1]] = NamedSong(plain(parts[2]), plain(parts[3]))
+        rows.names[parts[1]] = NamedSong(plain_name(parts[2]), plain_name(parts[3]))

@@ -132,14 +132,19 @@ def _fields(song: Song, relative_to: Path | None) -> dict[str, str | int]:
     return fields | {"duration": round(song.duration_s * 1000)}
 
 
-FORMATS = {"m3u8": m3u8, "xspf": xspf, "jspf": jspf, "pls": pls}
+PLAYLIST_FORMATS = {"m3u8": m3u8, "xspf": xspf, "jspf": jspf, "pls": pls}
 """Writers, keyed by file extension."""
 
-MIME = {"m3u8": "audio/x-mpegurl", "xspf": "application/xspf+xml", "jspf": "application/json", "pls": "audio/x-scpls"}
+PLAYLIST_MIME = {
+    "m3u8": "audio/x-mpegurl",
+    "xspf": "application/xspf+xml",
+    "jspf": "application/json",
+    "pls": "audio/x-scpls",
+}
 """MIME types, keyed by file extension."""
 
 
-def find_ending(target: Path, endings: Collection[str] = FORMATS.keys()) -> str:
+def find_ending(target: Path, endings: Collection[str] = PLAYLIST_FORMATS.keys()) -> str:
     """Return the ending of a file name without the dot; raises LibraryError if it is none of `endings`."""
     ending = target.suffix.lower().lstrip(".")
     if ending not in endings:

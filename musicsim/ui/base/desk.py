@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library.disk.arrays import release_pages
+from musicsim.explorer import Snapshot
+from musicsim.library import release_pages
 from musicsim.progress import Canceled, Part, Progress, View
 from musicsim.public import visitor_may
 from musicsim.rounds import Rounds
@@ -170,7 +170,7 @@ def _read(task: Task, session: str) -> Task:
 
 
 @st.cache_resource(show_spinner=False)
-def desk(name: str = "figures") -> Desk:
+def get_desk(name: str = "figures") -> Desk:
     """Return the desk with this name; different desks work in parallel."""
     return Desk(name)
 

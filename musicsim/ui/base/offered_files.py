@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api.responses import status_of
+from musicsim.api import status_of
 from musicsim.errors import MusicsimError
 from musicsim.public import safe_message, visitor_may
 from musicsim.ui.base.keys import Key

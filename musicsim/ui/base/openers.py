@@ -10,15 +10,15 @@ import streamlit as st
 
 from musicsim import codebook, playlist, search
 from musicsim.errors import ModelError
-from musicsim.explorer.libraries import library_folders, open_library
+from musicsim.explorer import Snapshot, open_library
+from musicsim.explorer.libraries import library_folders
 from musicsim.explorer.search.uploads import warm_up as start_workers
 from musicsim.explorer.snapshot.filtering import filter_choices
 from musicsim.explorer.snapshot.map_columns import colors_offered
-from musicsim.explorer.snapshot.snapshot import Snapshot, share_snapshot
+from musicsim.explorer.snapshot.snapshot import share_snapshot
 from musicsim.explorer.snapshot.words import parse_words
 from musicsim.hooks import AfterSnapshot
-from musicsim.library import Library
-from musicsim.library.stores.models import ModelRecord
+from musicsim.library import Library, ModelRecord
 from musicsim.public import is_public
 from musicsim.registry import load_hooks
 from musicsim.ui.base.keys import LIBRARY, MODEL, NOT_HERE, SECTIONS, Key, close_dialog, forget_library_state

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from musicsim.audio import AUDIO_EXTENSIONS
-from musicsim.explorer.requests.options import options_of
+from musicsim.explorer import options_of
 from musicsim.ui.base.keys import Key
 
 _COMMON = ("mp3", "flac", "m4a", "ogg", "wav", "opus")
@@ -13,16 +13,16 @@ UPLOAD_TYPES = [*_COMMON, *sorted({extension.lstrip(".") for extension in AUDIO_
 """File extensions for upload boxes. Common ones come first because a box shows only the first few."""
 
 
-def describe(request: type, field: str) -> dict[str, Any]:
+def describe_option(request: type, field: str) -> dict[str, Any]:
     """Return the label and help of an option."""
     option = options_of(request)[field]
     return {"label": option.label, "help": option.help}
 
 
-def limits(request: type, field: str, max_value: int | None = None) -> dict[str, Any]:
+def option_limits(request: type, field: str, max_value: int | None = None) -> dict[str, Any]:
     """Return the label, help, minimum and maximum of an option; `max_value` replaces the maximum."""
     low, high = options_of(request)[field].limits
-    return describe(request, field) | {"min_value": low, "max_value": max_value or high}
+    return describe_option(request, field) | {"min_value": low, "max_value": max_value or high}
 
 
 def option_key(name: str, request: type, field: str, *, per_library: bool = False) -> Key[Any]:

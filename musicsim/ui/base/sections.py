@@ -8,8 +8,7 @@ from functools import partial
 import streamlit as st
 
 from musicsim.errors import ExtensionError
-from musicsim.explorer import jobs
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot, jobs
 from musicsim.public import is_allowed, is_public
 from musicsim.registry import sections_of
 from musicsim.ui.base.keys import SECTIONS

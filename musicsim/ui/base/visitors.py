@@ -4,9 +4,9 @@ import logging
 import secrets
 
 from musicsim.errors import LibraryError
-from musicsim.library import Library
+from musicsim.library import Library, Opinions
 from musicsim.library.importing.answers import export_answers
-from musicsim.library.stores.judgments import Opinions, opinions_in_memory
+from musicsim.library.stores.judgments import opinions_in_memory
 from musicsim.public import find_answers_folder, is_public
 from musicsim.ui.base.keys import Key
 

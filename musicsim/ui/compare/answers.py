@@ -9,15 +9,12 @@ from typing import Any
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.survey.questions import AnswerSummary, summarize_answers
-from musicsim.library import Library
+from musicsim.explorer import summarize_answers
+from musicsim.explorer.survey.questions import AnswerSummary
+from musicsim.library import Judgment, Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
-from musicsim.library.stores.judgments import Judgment
 from musicsim.public import is_public
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.base.visitors import opinions
+from musicsim.ui.base import Key, download, off_if, opinions, plain
 from musicsim.ui.compare.session import clean_name, rename
 from musicsim.wording import count
 

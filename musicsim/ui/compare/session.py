@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.explorer.survey.questions import Criterion, Question, is_predicted, next_question
-from musicsim.library import Library
-from musicsim.library.stores.judgments import FORMS, Judgment, Opinions
-from musicsim.ui.base import openers
-from musicsim.ui.base.keys import Key
-from musicsim.ui.components.trials.session import Asked, Session, Sitting
+from musicsim.library import Judgment, Library, Opinions
+from musicsim.library.stores.judgments import FORMS
+from musicsim.ui.base import Key, openers
+from musicsim.ui.components import Asked, Session, Sitting
 
 _MAX_NAME = 60
 _POOL = ThreadPoolExecutor(1, thread_name_prefix="compare")

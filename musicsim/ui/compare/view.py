@@ -10,12 +10,11 @@ from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
 from musicsim.registry import load_hooks
-from musicsim.ui.base import openers
-from musicsim.ui.base.text import plain
-from musicsim.ui.base.visitors import VISITOR_NAME, opinions
+from musicsim.ui.base import openers, opinions, plain
+from musicsim.ui.base.visitors import VISITOR_NAME
 from musicsim.ui.compare import session
 from musicsim.ui.compare.answers import show_survey
-from musicsim.ui.components.trials.cards import show_cards
+from musicsim.ui.components import show_cards
 from musicsim.wording import clean, count
 
 _FORMS = {"odd": "The odd one out", "like": "More like the first"}

@@ -1,10 +1,11 @@
 """Coverage of a library by each kind of supervision, computed once for all pages."""
 
+from musicsim.explorer import Snapshot
 from musicsim.explorer.learning.supervision import Coverage, coverage
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.progress import Progress
-from musicsim.ui.base.desk import Task, desk, task_key
+from musicsim.ui.base import get_desk, task_key
+from musicsim.ui.base.desk import Task
 
 
 def ask_coverage(snapshot: Snapshot) -> Task:
@@ -16,4 +17,4 @@ def ask_coverage(snapshot: Snapshot) -> Task:
 
     # answers and thumbs do not change the revision, because that would redraw every page; they change this mark
     mark = snapshot.library.judgments.mark(*FORMS, RESULT)
-    return desk().ask(task_key(snapshot, f"coverage {mark}"), work)
+    return get_desk().ask(task_key(snapshot, f"coverage {mark}"), work)

@@ -11,9 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from musicsim.library.disk.csv_cells import as_csv
-from musicsim.ui.base.offered_files import download
-from musicsim.ui.base.scripts import component
+from musicsim.library import as_csv
+from musicsim.ui.base import component, download
 
 
 def show_table(frame: pd.DataFrame, *, name: str, key: str) -> None:

@@ -7,8 +7,7 @@ import streamlit as st
 
 from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.snapshot.filtering import FilterChoices
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.option_widgets import describe
+from musicsim.ui.base import Key, describe_option
 from musicsim.ui.components.song_finder import drop_unknown, find_names
 
 RANGES = ("years", "duration_s", *DESCRIPTORS)
@@ -23,9 +22,11 @@ def filter_widgets(request: type, keys: Mapping[str, Key[Any]], choices: FilterC
     """Show the filters of a request; `keys` holds the session entry of each field."""
     for field, names in choices.names.items():
         placeholder = _NO_FILTER.get(field, "None")
-        find_names(**describe(request, field), names=names, key=keys[field], placeholder=placeholder, field=field)
+        find_names(
+            **describe_option(request, field), names=names, key=keys[field], placeholder=placeholder, field=field
+        )
     for field, bounds in choices.ranges.items():
-        _show_range(keys[field], bounds, **describe(request, field))
+        _show_range(keys[field], bounds, **describe_option(request, field))
 
 
 def _show_range(key: Key[Any], bounds: tuple[int, int], **described: Any) -> None:

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from musicsim.explorer import jobs
+from musicsim.explorer import Snapshot, jobs
 from musicsim.explorer.job_progress import WAITS
 from musicsim.explorer.job_views import (
     MAX_FIRST,
@@ -20,17 +20,13 @@ from musicsim.explorer.job_views import (
     view_training,
 )
 from musicsim.explorer.refresh.outdated import pending_upgrade
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
 from musicsim.progress import View
 from musicsim.public import is_public
-from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import plain, toast_errors
+from musicsim.ui.base import BY_STATE, PAGES, Key, plain, toast_errors
 from musicsim.ui.base.watching import watch
-from musicsim.ui.components.song_list import row_of, song_list
+from musicsim.ui.components.song_list import row_of, show_song_list
 
 BUSY = "Wait until the current job has ended, or cancel it."
 _ALREADY = "This job is already waiting or running, so it was not started again."
@@ -219,7 +215,7 @@ def _show_first_songs(library: Library) -> None:
     """Show songs that can already be played, but not compared yet."""
     rows = [row_of(song) for song in library.songs()[:MAX_FIRST]]
     if rows:
-        song_list(library, rows, key="first_songs", not_similar="No songs to compare with yet.")
+        show_song_list(library, rows, key="first_songs", not_similar="No songs to compare with yet.")
 
 
 def stop_without_songs(snapshot: Snapshot) -> None:

@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.progress import Progress
-from musicsim.ui.base.desk import desk, task_key, value_of, wait_for
+from musicsim.ui.base import get_desk, task_key, value_of, wait_for
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ def show_measurement(
 
     `name` is unique among measurements: it names the thread, which all sessions share, and the keys of the buttons.
     """
-    key, own_desk = task_key(snapshot, name), desk(name)
+    key, own_desk = task_key(snapshot, name), get_desk(name)
     task = own_desk.find(key)
 
     def restart() -> None:

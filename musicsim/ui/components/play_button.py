@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from musicsim.explorer.playlists.tracks import Track, render_track
+from musicsim.explorer import Track
+from musicsim.explorer.playlists.tracks import render_track
 from musicsim.library import Library
-from musicsim.ui.base.scripts import component
+from musicsim.ui.base import component
 from musicsim.wording import clean
 
 
-def play_button(
+def show_play_button(
     label: str, *, key: str, library: Library, song_ids: Sequence[int] = (), tracks: Sequence[Track] = (),
     start: int = 0, act: Literal["play", "enqueue", "similar"] = "play", is_primary: bool = False, help: str = "",
     disabled_because: str = "",

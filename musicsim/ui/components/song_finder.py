@@ -9,14 +9,12 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from musicsim.explorer.requests.options import options_of
-from musicsim.explorer.requests.search import SearchRequest
+from musicsim.explorer import SearchRequest, Snapshot, options_of
 from musicsim.explorer.search.matches import FEW, ONLY_SONGS, Match, MatchKind, name_match, song_match
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
-from musicsim.ui.base.keys import Key, read_event
+from musicsim.ui.base import Key, component
+from musicsim.ui.base.keys import read_event
 from musicsim.ui.base.openers import active_library
-from musicsim.ui.base.scripts import component
 from musicsim.wording import clean
 
 _MAX_CHOSEN = 100

@@ -9,10 +9,10 @@ from typing import Any, Literal, get_args
 
 import streamlit as st
 
-from musicsim.explorer.playlists.tracks import cover_address
+from musicsim.explorer import cover_address
 from musicsim.library import Library, Song
+from musicsim.ui.base import component
 from musicsim.ui.base.keys import read_event
-from musicsim.ui.base.scripts import component
 from musicsim.wording import clock
 
 ActionKind = Literal["insert", "move", "drop", "keep", "another", "redraw", "why"]
@@ -49,7 +49,7 @@ def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: 
     return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
 
-def song_list(
+def show_song_list(
     library: Library, rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None] = lambda _: None,
     editable: bool = False, first: int = 0, plays: Sequence[int] = (), not_similar: str = "",
 ) -> None:  # fmt: skip

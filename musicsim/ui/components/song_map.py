@@ -5,8 +5,8 @@ The browser fetches positions, colors and region names itself (:mod:`musicsim.ap
 
 from collections.abc import Sequence
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.base.scripts import component
+from musicsim.explorer import Snapshot
+from musicsim.ui.base import component
 
 
 def song_map(snapshot: Snapshot, *, key: str, color_by: str, path: Sequence[int], height: int) -> None:

@@ -17,11 +17,8 @@ from musicsim.errors import LibraryError
 from musicsim.library import Library, importing
 from musicsim.library.stores.listening import ImportEntry, Waiting
 from musicsim.progress import Progress
-from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain, show_errors
-from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.base import PAGES, Key, plain, show_errors
+from musicsim.ui.components import start_job, table_download
 from musicsim.wording import clean, count, count_are
 
 _SUFFIXES = (*(suffix.lstrip(".") for suffix in importing.READ_SUFFIXES), "zip")
@@ -117,7 +114,7 @@ def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None
     if pending.revision != library.revision and not busy:  # a running job changes the revision every second
         revision = library.revision
         with show_progress("Matching songs") as progress:
-            updated = importing.preview(library, pending.preview.batch, progress)
+            updated = importing.preview_import(library, pending.preview.batch, progress)
         pending = replace(pending, revision=revision, preview=updated)
         _STATE.get().pending = pending
     return pending.preview
@@ -172,7 +169,7 @@ def _load(library: Library, files: Sequence[Any], path_text: str, fmt: str, list
         with show_progress("Reading") as progress:
             batch = _read(files, path, fmt or None, listener or None, progress)
         with show_progress("Matching songs") as progress:
-            preview = importing.preview(library, batch, progress)
+            preview = importing.preview_import(library, batch, progress)
             _STATE.get().pending = _Pending(token, library.folder, revision, preview)
 
 
@@ -229,7 +226,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             st.caption(f"Nothing is saved until you press *Import*. Unmatched entries {fate}.")
         if is_confirmed:
             with st.spinner("Writing…"):
-                report = importing.commit(library, seen, accepted)
+                report = importing.commit_import(library, seen, accepted)
             if any(entry.n_found for entry in lists):
                 start_job(library, "walk")
             _finish(_Result(library.folder, report, lists))

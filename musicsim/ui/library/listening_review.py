@@ -6,14 +6,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library
-from musicsim.library.importing import Proposal, accept, day_of, match_waiting, refuse, waiting_proposals
+from musicsim.explorer import Snapshot
+from musicsim.library import Library, day_of
+from musicsim.library.importing import Proposal, accept, match_waiting, refuse, waiting_proposals
 from musicsim.library.stores.listening import ImportEntry, Waiting
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.jobs_view import start_job
+from musicsim.ui.base import BY_STATE, Key, off_if, plain
+from musicsim.ui.components import start_job
 from musicsim.ui.library import listening_import
 from musicsim.wording import count, count_are
 

@@ -7,19 +7,17 @@ import streamlit as st
 
 from musicsim.addresses import explain_refusal, is_address
 from musicsim.errors import MusicsimError
-from musicsim.explorer import jobs
-from musicsim.explorer.libraries import create_library, library_folders, open_library
+from musicsim.explorer import Snapshot, jobs, open_library
+from musicsim.explorer.libraries import create_library, library_folders
 from musicsim.explorer.refresh.add_music import demo_folder, keep_upload
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library
-from musicsim.library.stores.files import absolute
+from musicsim.library import Library, absolute
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base import openers
+from musicsim.ui.base import openers, plain
 from musicsim.ui.base.keys import LIBRARY, forget_library_state
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
-from musicsim.ui.base.text import plain
-from musicsim.ui.components.jobs_view import demo_button, start_job, watch_job
+from musicsim.ui.components import start_job, watch_job
+from musicsim.ui.components.jobs_view import demo_button
 from musicsim.ui.library import review
 from musicsim.ui.library.listening_review import show_listening
 from musicsim.ui.library.settings import show_folders, show_settings

@@ -7,18 +7,12 @@ from typing import TypeVar
 import pandas as pd
 import streamlit as st
 
+from musicsim.explorer import Snapshot
 from musicsim.explorer.snapshot.same_sound import agreements, groups
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Failure, Song
-from musicsim.library.stores.files import SKIPPED
+from musicsim.library import SKIPPED, Failure, Song, TagChange
 from musicsim.library.stores.genres import genre_spellings
-from musicsim.library.stores.tag_edits import TagChange
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.jobs_view import BUSY, start_job
-from musicsim.ui.components.play_button import play_button
+from musicsim.ui.base import BY_STATE, Key, off_if, plain
+from musicsim.ui.components import BUSY, show_play_button, start_job, table_download
 from musicsim.wording import capitalize, clean, clock, count
 
 T = TypeVar("T")
@@ -159,7 +153,7 @@ def show_duplicates(snapshot: Snapshot, *, busy: bool) -> None:
             for place, song in enumerate(group):
                 sound, facts = st.columns([1, 14], vertical_alignment="center")
                 with sound:
-                    play_button(
+                    show_play_button(
                         "", key=f"same_play_{song.id}", library=library, song_ids=[one.id for one in group],
                         start=place, help=f"Play {song.label}",
                     )  # fmt: skip

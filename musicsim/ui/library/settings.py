@@ -6,13 +6,13 @@ from typing import Any
 import streamlit as st
 
 from musicsim.addresses import is_address
-from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM, INDEXED_FROM, TITLES
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import INDEXED_FROM, Snapshot
+from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM, TITLES
 from musicsim.library import Library
 from musicsim.library.archive.backups import backups_of, new_backup_path
 from musicsim.library.scan.files import IGNORE_FILE
-from musicsim.ui.base.text import off_if, plain
-from musicsim.ui.components.jobs_view import BUSY, start_job
+from musicsim.ui.base import off_if, plain
+from musicsim.ui.components import BUSY, start_job
 from musicsim.wording import count
 
 

@@ -8,14 +8,12 @@ import streamlit as st
 
 from musicsim._arrays import Int64Array
 from musicsim.audio import DESCRIPTORS
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import Snapshot
 from musicsim.library import Library, Song
 from musicsim.library.stores.tag_edits import EDITABLE
 from musicsim.public import is_public
-from musicsim.ui.base.keys import DIALOG, close_dialog, subject_of
-from musicsim.ui.base.openers import BY_STATE
-from musicsim.ui.components.downloads import table_download
-from musicsim.ui.components.play_button import play_button
+from musicsim.ui.base import BY_STATE, DIALOG, close_dialog, subject_of
+from musicsim.ui.components import show_play_button, table_download
 from musicsim.wording import clean, clock, count
 
 _KEY = "library_songs"
@@ -128,7 +126,7 @@ def show_songs(snapshot: Snapshot, *, busy: bool = False) -> None:
 def _show_actions(library: Library, chosen: Sequence[Song], edited: set[int], *, is_owner: bool) -> None:
     ids = [song.id for song in chosen]
     label = f"Play {count(len(chosen), 'song')}" if len(chosen) > 1 else "Play"
-    play_button(label, key="library_play", library=library, song_ids=ids)
+    show_play_button(label, key="library_play", library=library, song_ids=ids)
     if is_owner:
         st.button("Edit tags", icon=":material/edit:", key="library_edit", on_click=DIALOG.set, args=((_EDIT, ids),))
     if is_owner and not edited.isdisjoint(ids):

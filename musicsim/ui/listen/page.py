@@ -3,8 +3,7 @@
 import streamlit as st
 
 from musicsim.public import visitor_may
-from musicsim.ui.base import openers
-from musicsim.ui.base.scripts import component
+from musicsim.ui.base import component, openers
 from musicsim.ui.components.jobs_view import stop_without_songs
 
 

@@ -7,17 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.playlists.draft import PlaylistDraft
+from musicsim.explorer import GeneratedPlaylist, PlaylistDraft, PlaylistRequest, Snapshot, Walk
 from musicsim.explorer.playlists.steering import places_of
-from musicsim.explorer.playlists.walk import GeneratedPlaylist, Walk
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import safe_message
-from musicsim.ui.base.keys import Key
-from musicsim.ui.playlist.draft import NAME, PLAYLIST, change
+from musicsim.ui.base import Key
+from musicsim.ui.playlist.draft import PLAYLIST, PLAYLIST_NAME, change_draft
 from musicsim.ui.playlist.request_form import KEYS, MAX_SONGS, remember_drawn, request_of
 
-TROUBLE: Key[str] = Key("playlist_trouble", str, "error from the last request")
+PLAYLIST_TROUBLE: Key[str] = Key("playlist_trouble", str, "error from the last request")
 
 
 def _new_seed() -> int:
@@ -27,11 +24,11 @@ def _new_seed() -> int:
 @contextmanager
 def _report_trouble() -> Iterator[None]:
     """Set :data:`TROUBLE` to the reason if the request is not valid or cannot be fulfilled, and clear it otherwise."""
-    TROUBLE.set("")
+    PLAYLIST_TROUBLE.set("")
     try:
         yield
     except (MusicsimError, ValueError) as error:
-        TROUBLE.set(safe_message(error))
+        PLAYLIST_TROUBLE.set(safe_message(error))
 
 
 def _generate(walker: Walk, request: PlaylistRequest, seed: int) -> GeneratedPlaylist:
@@ -51,10 +48,10 @@ def draw(snapshot: Snapshot, walker: Walk, *, keeps_pins: bool = True) -> None:
     seed = _new_seed() if request.seed is None else request.seed
     drawn = _generate(walker, replace(request, keep=keep), seed)
     draft = PlaylistDraft.from_drawn(drawn, request, seed, pinned)
-    change(draft)
+    change_draft(draft)
     remember_drawn(draft.song_ids)
     if not keep:
-        NAME.set("")
+        PLAYLIST_NAME.set("")
 
 
 def _path(snapshot: Snapshot, draft: PlaylistDraft, keep: Mapping[int, int], length: int) -> dict[str, Any]:
@@ -80,7 +77,7 @@ def _redraw(
         rested=request.rested | (set(draft.song_ids) - set(keep.values())), **_path(snapshot, draft, keep, length),
     )  # fmt: skip
     seed = _new_seed()
-    change(draft.redraw(_generate(walker, request, seed), request, seed))
+    change_draft(draft.redraw(_generate(walker, request, seed), request, seed))
 
 
 def redraw_one(snapshot: Snapshot, walker: Walk, index: int) -> None:

@@ -1,12 +1,13 @@
 """The current playlist of a session, with undo and redo."""
 
-from musicsim.explorer.playlists.draft import PlaylistDraft
-from musicsim.ui.base.keys import LIBRARY, Key
+from musicsim.explorer import PlaylistDraft
+from musicsim.ui.base import Key
+from musicsim.ui.base.keys import LIBRARY
 
 _MAX_DRAFTS = 60
 
 PLAYLIST: Key[PlaylistDraft | None] = Key("playlist", lambda: None, "current draft", per_library=True, is_kept=True)
-NAME: Key[str] = Key("playlist_name", str, "name to save the playlist under")
+PLAYLIST_NAME: Key[str] = Key("playlist_name", str, "name to save the playlist under")
 
 
 _HISTORIES: Key[dict[str, tuple[tuple[PlaylistDraft, ...], int]]] = Key(
@@ -22,7 +23,7 @@ def _set_history(drafts: tuple[PlaylistDraft, ...], at: int) -> None:
     _HISTORIES.set(_HISTORIES.get() | {LIBRARY.get(): (drafts, at)})
 
 
-def change(draft: PlaylistDraft) -> None:
+def change_draft(draft: PlaylistDraft) -> None:
     """Make a draft the current playlist; :func:`undo` returns to the previous one."""
     drafts, at = _history()
     drafts = (*drafts[: at + 1], draft)[-_MAX_DRAFTS:]

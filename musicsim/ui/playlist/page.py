@@ -2,23 +2,18 @@
 
 import streamlit as st
 
-from musicsim.explorer.playlists.draft import PlaylistDraft
-from musicsim.explorer.playlists.shared_walk import share_walk
-from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import PlaylistDraft, Snapshot, Walk, share_walk
 from musicsim.hooks import DrawBelowPlaylist, DrawWritten
 from musicsim.progress import Progress
 from musicsim.public import is_public, visitor_may
 from musicsim.registry import load_hooks
-from musicsim.ui.base import openers
-from musicsim.ui.base.desk import AT_ONCE_S, desk, task_key, value_of, wait_for
+from musicsim.ui.base import AT_ONCE_S, get_desk, openers, plain, task_key, value_of, wait_for
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.sections import Tab, tabs_of
-from musicsim.ui.base.text import plain
+from musicsim.ui.components import show_play_button
 from musicsim.ui.components.jobs_view import stop_without_songs
-from musicsim.ui.components.play_button import play_button
-from musicsim.ui.playlist.actions import TROUBLE
+from musicsim.ui.playlist.actions import PLAYLIST_TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.export import export_button
 from musicsim.ui.playlist.saved import follow_address, propose_name, save_button, show_address, show_saved
@@ -43,9 +38,9 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
     st.html(f"<style>{asset('playlist.css')}</style>")
     show_sentence(snapshot, walker, tabs)
     show_bar(snapshot, walker, draft)
-    trouble = TROUBLE.get()
+    trouble = PLAYLIST_TROUBLE.get()
     if draft is not None:  # without a playlist, the reason stays until the next request
-        TROUBLE.set("")
+        PLAYLIST_TROUBLE.set("")
     if trouble:
         st.error(plain(trouble), icon=":material/error:")
     if draft is None or not draft.song_ids:
@@ -70,8 +65,8 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
         heading = f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}"
         st.header(heading, anchor=False, width="content")
         ids, library = [song.id for song in songs], snapshot.library
-        play_button("Play through", key="playlist_play", library=library, song_ids=ids)
-        play_button("Add to queue", key="playlist_enqueue", library=library, song_ids=ids, act="enqueue")
+        show_play_button("Play through", key="playlist_play", library=library, song_ids=ids)
+        show_play_button("Add to queue", key="playlist_enqueue", library=library, song_ids=ids, act="enqueue")
         if is_owner:
             save_button(snapshot)
         export_button(snapshot, [*songs, *absent_songs(snapshot, draft)])
@@ -98,7 +93,7 @@ def _walk(snapshot: Snapshot) -> Walk | None:
         progress("weighting the songs' common features", 0, 0)
         return share_walk(snapshot)
 
-    task = desk("walks").ask(task_key(snapshot, "walk"), work)
+    task = get_desk("walks").ask(task_key(snapshot, "walk"), work)
     task.wait(AT_ONCE_S if snapshot.n_indexed > _MANY else None)
     wait_for([task])
     walker: Walk | None = value_of(task)

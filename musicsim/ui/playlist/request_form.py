@@ -5,18 +5,14 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from musicsim.explorer.playlists.draft import PlaylistDraft
+from musicsim.explorer import PlaylistDraft, PlaylistRequest, Snapshot, options_of
 from musicsim.explorer.playlists.steering import RESTS_S
-from musicsim.explorer.requests.options import options_of
-from musicsim.explorer.requests.playlist import PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import SavedPlaylist
-from musicsim.ui.base.keys import SECTIONS, Key
-from musicsim.ui.base.openers import BY_STATE, choices_of
+from musicsim.ui.base import BY_STATE, Key, choices_of, option_keys
+from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.openers import snapshot as open_snapshot
-from musicsim.ui.base.option_widgets import option_keys
 from musicsim.ui.components.filter_widgets import RANGES, filter_values
-from musicsim.ui.playlist.draft import PLAYLIST, change
+from musicsim.ui.playlist.draft import PLAYLIST, change_draft
 
 MAX_SONGS, _MAX_MINUTES = (int(options_of(PlaylistRequest)[name].limits[1] or 0) for name in ("length", "minutes"))
 _MAX_REMEMBERED = 100
@@ -81,7 +77,7 @@ def _clear() -> None:
 def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
     """Make a finished playlist the current one, and request the same number of songs for the next one."""
     fit_form(snapshot)
-    change(draft)
+    change_draft(draft)
     SECTIONS["playlist"].set("")
     LENGTH_BY.set("songs")
     _LENGTH.set(len(draft.song_ids))

@@ -6,17 +6,15 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from musicsim.explorer.playlists.draft import MAX_NAME, PlaylistDraft, own_playlist, save_draft
+from musicsim.explorer import PlaylistDraft, Snapshot
+from musicsim.explorer.playlists.draft import MAX_NAME, own_playlist, save_draft
 from musicsim.explorer.search.matches import Match
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import SavedPlaylist, Song
-from musicsim.library.stores.playlists import OWN_PLAYLISTS
+from musicsim.library import OWN_PLAYLISTS, SavedPlaylist, Song
 from musicsim.public import is_public
-from musicsim.ui.base.keys import Key, kept
-from musicsim.ui.base.text import off_if, plain, shorten, toast_errors
+from musicsim.ui.base import Key, kept, off_if, plain, shorten, toast_errors
 from musicsim.ui.components.song_finder import find_entry
-from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import NAME, PLAYLIST, amend
+from musicsim.ui.playlist.actions import PLAYLIST_TROUBLE
+from musicsim.ui.playlist.draft import PLAYLIST, PLAYLIST_NAME, amend
 from musicsim.ui.playlist.request_form import open_draft, playlists_of
 from musicsim.wording import clean, count
 
@@ -48,7 +46,9 @@ def follow_address(snapshot: Snapshot) -> None:
     is_id = text.isascii() and text.isdigit() and len(text) < 19
     playlist = playlists_of(snapshot).get(int(text)) if is_id else None
     if playlist is None:
-        TROUBLE.set(f"The link leads to playlist {text}, which is not in this library. It may have been deleted.")
+        PLAYLIST_TROUBLE.set(
+            f"The link leads to playlist {text}, which is not in this library. It may have been deleted."
+        )
     else:
         _open(snapshot, playlist)
 
@@ -69,10 +69,12 @@ def show_address(snapshot: Snapshot) -> SavedPlaylist | None:
 def _open(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
     draft = PlaylistDraft.from_saved(playlist, snapshot)
     if not draft.song_ids:
-        TROUBLE.set(f"The songs in “{playlist.name}” cannot be compared in this library. Add their files first.")
+        PLAYLIST_TROUBLE.set(
+            f"The songs in “{playlist.name}” cannot be compared in this library. Add their files first."
+        )
         return
     open_draft(snapshot, draft)
-    NAME.set(playlist.name)
+    PLAYLIST_NAME.set(playlist.name)
 
 
 def _rename(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
@@ -158,7 +160,7 @@ def _show_actions(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
 
 def _save(snapshot: Snapshot) -> None:
     """Save the current playlist; an existing playlist with this name is replaced only after confirmation."""
-    draft, name = PLAYLIST.get(), NAME.get().strip()
+    draft, name = PLAYLIST.get(), PLAYLIST_NAME.get().strip()
     if draft is None or not name:
         return
     if own_playlist(snapshot.library, name) is not None and _STATE.get().confirmed != name:
@@ -173,16 +175,16 @@ def _save(snapshot: Snapshot) -> None:
 def propose_name(songs: Sequence[Song]) -> None:
     """Name the playlist after its first and last song, unless it has a name."""
     proposed = " → ".join(dict.fromkeys(shorten(song.title, _MAX_TITLE) for song in (songs[0], songs[-1])))
-    if NAME.get().strip() in {"", _STATE.get().proposed}:
-        NAME.set(proposed)
+    if PLAYLIST_NAME.get().strip() in {"", _STATE.get().proposed}:
+        PLAYLIST_NAME.set(proposed)
     _STATE.get().proposed = proposed
 
 
 def save_button(snapshot: Snapshot) -> None:
     """Show a field for the name, and a button that saves the playlist."""
     with st.popover("Save", icon=":material/save:", key="playlist_save"):
-        st.text_input("Name", **NAME.widget(), max_chars=MAX_NAME)
-        name = NAME.get().strip()
+        st.text_input("Name", **PLAYLIST_NAME.widget(), max_chars=MAX_NAME)
+        name = PLAYLIST_NAME.get().strip()
         identity = (OWN_PLAYLISTS, None, name)
         same = next((p for p in playlists_of(snapshot).values() if (p.source, p.category, p.name) == identity), None)
         must_confirm = same is not None and _STATE.get().confirmed == name

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import streamlit as st
 
 from musicsim.errors import ServerError
-from musicsim.explorer.playlists.draft import PlaylistDraft
-from musicsim.explorer.playlists.walk import GeneratedPlaylist
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import GeneratedPlaylist, PlaylistDraft, Snapshot
 from musicsim.hooks import OfferTarget
 from musicsim.library import Library, Song
 from musicsim.registry import load_hooks
-from musicsim.ui.base.text import off_if
-from musicsim.ui.playlist.actions import TROUBLE
-from musicsim.ui.playlist.draft import NAME
+from musicsim.ui.base import off_if
+from musicsim.ui.playlist.actions import PLAYLIST_TROUBLE
+from musicsim.ui.playlist.draft import PLAYLIST_NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ Send = Callable[[Library, str, Sequence[Song]], tuple[str, Sequence[Song], str]]
 
 def send_button(snapshot: Snapshot, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:
     """Show a menu of the programs that the user has set up; without programs, show nothing."""
-    sending = Sending(snapshot, NAME.get().strip(), draft, drawn)
+    sending = Sending(snapshot, PLAYLIST_NAME.get().strip(), draft, drawn)
     targets = [target(sending) for target in load_hooks(OfferTarget)]
     if any(targets):
         with st.popover("Send", icon=":material/send:", key="playlist_send"):
@@ -48,11 +46,11 @@ def target_button(sending: Sending, label: str, icon: str, send: Send, *, key: s
         try:
             message, left_out, reason = send(sending.snapshot.library, sending.name, sending.drawn.songs)
         except ServerError as error:
-            TROUBLE.set(str(error))
+            PLAYLIST_TROUBLE.set(str(error))
             return
         st.toast(message, icon=":material/check_circle:")
         if left_out:
-            TROUBLE.set(f"{reason} {', '.join(song.label for song in left_out)}.")
+            PLAYLIST_TROUBLE.set(f"{reason} {', '.join(song.label for song in left_out)}.")
 
     is_off = off_if(needs_name and not sending.name, "Enter a name first.")
     st.button(label, icon=icon, key=key, width="stretch", on_click=click, **is_off)

@@ -7,15 +7,11 @@ from typing import Any
 import streamlit as st
 
 from musicsim.audio import DESCRIPTORS
-from musicsim.explorer.playlists.walk import Walk
-from musicsim.explorer.requests.options import options_of
-from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES, PlaylistRequest
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer import PlaylistRequest, Snapshot, Walk, options_of
+from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES
+from musicsim.ui.base import choices_of, describe_option, option_limits, plain, shorten
 from musicsim.ui.base.keys import SECTIONS
-from musicsim.ui.base.openers import choices_of
-from musicsim.ui.base.option_widgets import describe, limits
 from musicsim.ui.base.sections import Tab
-from musicsim.ui.base.text import plain, shorten
 from musicsim.ui.components.filter_widgets import RANGES, describe_range, filter_values, filter_widgets
 from musicsim.ui.components.song_finder import find_songs
 from musicsim.ui.playlist.draft import PLAYLIST
@@ -109,11 +105,11 @@ def _others() -> str:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return describe(PlaylistRequest, field) | KEYS[field].widget()
+    return describe_option(PlaylistRequest, field) | KEYS[field].widget()
 
 
 def _number(field: str, max_value: int | None = None) -> dict[str, Any]:
-    return _widget(field) | limits(PlaylistRequest, field, max_value)
+    return _widget(field) | option_limits(PlaylistRequest, field, max_value)
 
 
 def _edit_length(snapshot: Snapshot) -> None:
@@ -128,7 +124,7 @@ def _edit_length(snapshot: Snapshot) -> None:
 
 def _edit_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _MAX_CHOSEN) -> None:
     find_songs(
-        snapshot, **describe(PlaylistRequest, field), key=f"{KEYS[field].name}_finder", placeholder=placeholder,
+        snapshot, **describe_option(PlaylistRequest, field), key=f"{KEYS[field].name}_finder", placeholder=placeholder,
         chosen=chosen_ids(field), on_change=partial(choose, field), most=most,
     )  # fmt: skip
     if field == "through":

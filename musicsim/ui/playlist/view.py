@@ -7,24 +7,21 @@ from functools import partial
 
 import streamlit as st
 
-from musicsim.explorer.playlists.draft import PlaylistDraft
+from musicsim.explorer import Edge, GeneratedPlaylist, PlaylistDraft, Snapshot, Walk
 from musicsim.explorer.playlists.reason_weights import is_stable, lower_reason
 from musicsim.explorer.playlists.steering import works_of
-from musicsim.explorer.playlists.walk import Edge, Effect, GeneratedPlaylist, Walk
+from musicsim.explorer.playlists.walk import Effect
 from musicsim.explorer.search.matches import MatchKind, ids_of_match
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.hooks import EditPlaylist
 from musicsim.library import Song
 from musicsim.public import is_public
 from musicsim.registry import extensions
-from musicsim.ui.base import openers
-from musicsim.ui.base.keys import DIALOG, Key, close_dialog, subject_of
-from musicsim.ui.base.text import off_if, plain
+from musicsim.ui.base import DIALOG, Key, close_dialog, off_if, openers, plain, subject_of
+from musicsim.ui.components import Action, row_of, show_song_list
 from musicsim.ui.components.song_finder import find_song
-from musicsim.ui.components.song_list import Action, row_of, song_list
 from musicsim.ui.components.song_map import song_map
 from musicsim.ui.playlist import actions
-from musicsim.ui.playlist.draft import PLAYLIST, can_redo, can_undo, change, redo, undo
+from musicsim.ui.playlist.draft import PLAYLIST, can_redo, can_undo, change_draft, redo, undo
 from musicsim.ui.playlist.request_form import MAX_SONGS
 from musicsim.wording import capitalize, count
 
@@ -79,7 +76,7 @@ def _show_menu(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft) -> None:
     if n_more > 0:
         choices[f"Generate {count(n_more, 'more song')}"] = partial(actions.extend, snapshot, walker, n_more)
     if n_repeats:
-        choices[f"Remove {count(n_repeats, 'repeat')}"] = partial(change, draft.drop_repeats(same))
+        choices[f"Remove {count(n_repeats, 'repeat')}"] = partial(change_draft, draft.drop_repeats(same))
     for extension in () if is_public() else extensions():
         loaders = {words: partial(extension.load, edit) for words, edit in extension.playlist_edits.items()}
         choices |= {words: partial(_edit, snapshot, draft, load) for words, load in loaders.items()}
@@ -122,7 +119,9 @@ def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: Gen
         replace(row_of(song, link=_link(edge)), is_kept=song.id in draft.kept)
         for song, edge in zip(drawn.songs, drawn.edges, strict=True)
     ]
-    song_list(snapshot.library, rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True)
+    show_song_list(
+        snapshot.library, rows, key="playlist_rows", on_action=partial(_act, snapshot, walker), editable=True
+    )
     place, step = subject_of(_ADD), subject_of(_STEP)
     if place is not None:
         _add_dialog(snapshot, place)
@@ -151,13 +150,13 @@ def _act(snapshot: Snapshot, walker: Walk, action: Action) -> None:
     if draft is None or action.index >= len(draft.song_ids):
         return  # the playlist has changed in the meantime
     if action.kind == "move" and 0 <= action.to < len(draft.song_ids):
-        change(draft.move(action.index, action.to))
+        change_draft(draft.move(action.index, action.to))
     elif action.kind == "insert":
         DIALOG.set((_ADD, action.index + 1))
     elif action.kind == "drop":
-        change(draft.drop(action.index))
+        change_draft(draft.drop(action.index))
     elif action.kind == "keep":
-        change(draft.toggle_kept(draft.song_ids[action.index]))
+        change_draft(draft.toggle_kept(draft.song_ids[action.index]))
     elif action.kind == "another":
         actions.redraw_one(snapshot, walker, action.index)
     elif action.kind == "redraw":
@@ -193,7 +192,7 @@ def _change(draft: PlaylistDraft) -> bool:
     if len(draft.song_ids) > MAX_SONGS:
         st.toast(f"A playlist has at most {MAX_SONGS:,} songs.", icon=":material/info:")
         return False
-    change(draft)
+    change_draft(draft)
     return True
 
 

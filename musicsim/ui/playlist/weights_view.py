@@ -6,12 +6,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from musicsim.explorer import Walk
 from musicsim.explorer.playlists.reason_weights import read_factors, restore_reason
-from musicsim.explorer.playlists.walk import Dialect, Walk
+from musicsim.explorer.playlists.walk import Dialect
 from musicsim.public import is_public
-from musicsim.ui.base.keys import kept
-from musicsim.ui.base.text import escape_for_chart, plain
-from musicsim.ui.components.downloads import chart, show_table
+from musicsim.ui.base import escape_for_chart, kept, plain
+from musicsim.ui.components import chart, show_table
 
 _ALL = "all playlists"
 _COLORS = ("#0f6b75", "#d08a3c")

@@ -9,23 +9,30 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from musicsim.explorer import RANKING_MEASURES, TRAINING_KINDS, Snapshot
 from musicsim.explorer.evaluation import quality
 from musicsim.explorer.evaluation.quality import list_known_faults
 from musicsim.explorer.learning.supervision import Coverage, rank_kinds
-from musicsim.explorer.learning.verdict import RANKED
-from musicsim.explorer.requests.training import ANSWERS, JUDGMENTS, KINDS
+from musicsim.explorer.requests.training import ANSWERS, JUDGMENTS
 from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOR, label_colors
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.library import ModelRecord
 from musicsim.library.stores.judgments import FORMS, RESULT
-from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base import openers
-from musicsim.ui.base.desk import AT_ONCE_S, Task, count_done, desk, result_of, task_key, value_of, wait_for
-from musicsim.ui.base.keys import Key, kept
+from musicsim.ui.base import (
+    AT_ONCE_S,
+    Key,
+    escape_for_chart,
+    get_desk,
+    interval,
+    kept,
+    openers,
+    plain,
+    task_key,
+    value_of,
+    wait_for,
+)
+from musicsim.ui.base.desk import Task, count_done, result_of
 from musicsim.ui.base.runtime import Container
-from musicsim.ui.base.text import escape_for_chart, interval, plain
-from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.components.downloads import chart, table_download
-from musicsim.ui.components.song_list import row_of, song_list
+from musicsim.ui.components import ask_coverage, chart, row_of, show_song_list, table_download
 from musicsim.wording import count
 
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library for which all models are evaluated")
@@ -52,19 +59,21 @@ def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
 
 def _ask_scores(snapshot: Snapshot, kind: str) -> Task:
     split = _SPLIT.get() or None
-    return desk().ask(
+    return get_desk().ask(
         scores_key(snapshot, kind),
         lambda progress: quality.measure_scores(snapshot, kind, split=split, progress=progress),
     )
 
 
 def _scores(snapshot: Snapshot, kind: str) -> quality.Scores | None:
-    scores: quality.Scores | None = result_of(desk().find(scores_key(snapshot, kind)))
+    scores: quality.Scores | None = result_of(get_desk().find(scores_key(snapshot, kind)))
     return scores
 
 
 def _ask_lists(snapshot: Snapshot) -> Task:
-    return desk().ask(task_key(snapshot, "lists"), lambda progress: quality.measure_lists(snapshot, progress=progress))
+    return get_desk().ask(
+        task_key(snapshot, "lists"), lambda progress: quality.measure_lists(snapshot, progress=progress)
+    )
 
 
 def show_library(snapshot: Snapshot, *, busy: bool) -> None:
@@ -117,7 +126,7 @@ def choose_kind(covered: list[Coverage] | None, options: Any = st) -> str | None
     kind = options.selectbox(
         "Ground truth", list(available), **kept("evaluate_kind"),
         help="A model's rankings are compared with these data.",
-        format_func=lambda name: f"{KINDS[name].words} ({available[name].share:.0%} of all songs)",
+        format_func=lambda name: f"{TRAINING_KINDS[name].words} ({available[name].share:.0%} of all songs)",
     )  # fmt: skip
     options.caption(plain(f"{available[kind].detail}. Evaluated on the {available[kind].n_songs:,} songs it covers."))
     return str(kind)
@@ -168,7 +177,9 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, 
 def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: quality.HeldOut | None) -> None:
     scores = _scores(snapshot, kind)
     if trained is not None:
-        target = f" They use the model's own target: {KINDS[trained.kind].words}." if trained.kind != kind else ""
+        target = (
+            f" They use the model's own target: {TRAINING_KINDS[trained.kind].words}." if trained.kind != kind else ""
+        )
         st.info(
             "This model was trained on these artists, so scores on all songs are optimistic. Use the held-out scores: "
             f"they compare the model before and after training, on {trained.n_songs:,} songs by {trained.n_artists:,} "
@@ -182,7 +193,7 @@ def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: q
     sentences = [
         f"**{claim}.** They rank above other songs in {auc.mean:.0%} of all cases (chance: 50%).",
         f"On average, {10 * nearest.mean:.1f} of the ten nearest songs are similar.",
-        f"Similar songs here: {plain(KINDS[kind].words)}.",
+        f"Similar songs here: {plain(TRAINING_KINDS[kind].words)}.",
     ]
     (st.success if is_proven else st.info)(" ".join(sentences), icon=":material/insights:")
 
@@ -190,14 +201,14 @@ def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: q
 def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
     row = {"Model": plain(record.name)}
     scores = _scores(snapshot, kind)
-    both: quality.ListsOfBoth | None = result_of(desk().find(task_key(snapshot, "lists")))
-    for name, title in RANKED.items():
+    both: quality.ListsOfBoth | None = result_of(get_desk().find(task_key(snapshot, "lists")))
+    for name, title in RANKING_MEASURES.items():
         row[title] = format_figure(scores.figures[name]) if scores else ""
     row["Hubness"] = f"{both.plain.hubness:.2f} → {both.reduced.hubness:.2f}" if both else ""
     row["Coverage"] = f"{both.plain.coverage:.0%} → {both.reduced.coverage:.0%}" if both else ""
     for name in ("auc", "map"):
         lead = report.leads.get(name) if report else None
-        row[f"Held out: {RANKED[name]}"] = f"{lead.before:.2f} → **{lead.after:.2f}**" if lead else ""
+        row[f"Held out: {RANKING_MEASURES[name]}"] = f"{lead.before:.2f} → **{lead.after:.2f}**" if lead else ""
     return row
 
 
@@ -339,4 +350,4 @@ def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
 def _show_songs(snapshot: Snapshot, reasons: dict[int, str], name: str) -> None:
     songs = snapshot.songs_by_id(list(reasons))
     rows = [row_of(song, why=reasons[song.id]) for song in songs]
-    song_list(snapshot.library, rows, key=f"evaluate_{name}")
+    show_song_list(snapshot.library, rows, key=f"evaluate_{name}")

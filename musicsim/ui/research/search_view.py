@@ -3,11 +3,10 @@
 import pandas as pd
 import streamlit as st
 
+from musicsim.explorer import Snapshot
 from musicsim.explorer.evaluation.search_speed import TOO_FEW, K, SearchSpeed, measure_search
 from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.measurement import show_measurement
+from musicsim.ui.components import show_measurement, show_table
 
 
 def show_search(snapshot: Snapshot, *, busy: bool) -> None:

@@ -9,21 +9,24 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.models.files import FILE_ENDING, save_model_file
-from musicsim.explorer.models.representations import CODEWORDS, list_addable, representations
+from musicsim.explorer import (
+    MODEL_FILE_ENDING,
+    RepresentationSettings,
+    Snapshot,
+    free_name,
+    representations,
+    stale_reason,
+)
+from musicsim.explorer.models.files import save_model_file
+from musicsim.explorer.models.representations import CODEWORDS, list_addable
 from musicsim.explorer.refresh.add_music import keep_upload
-from musicsim.explorer.refresh.fitting import RepresentationSettings, free_name
-from musicsim.explorer.refresh.model_catalogue import stale_reason
 from musicsim.explorer.refresh.model_text import facts, figures, kind_words, report_of
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library
-from musicsim.library.stores.models import BUILT_IN, MAX_NAME, ModelRecord
-from musicsim.ui.base.keys import MODEL, Key
-from musicsim.ui.base.offered_files import download
+from musicsim.library import BUILT_IN, Library, ModelRecord
+from musicsim.library.stores.models import MAX_NAME
+from musicsim.ui.base import Key, download, off_if, plain, toast_errors
+from musicsim.ui.base.keys import MODEL
 from musicsim.ui.base.sections import tabs_of
-from musicsim.ui.base.text import off_if, plain, toast_errors
-from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.jobs_view import BUSY, start_job, watch_job
+from musicsim.ui.components import BUSY, show_table, start_job, watch_job
 
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models to compare")
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of representation to add")
@@ -78,7 +81,7 @@ def _delete_button(library: Library, record: ModelRecord, *, busy: bool) -> None
 
 def _model_file(library: Library, record: ModelRecord) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / f"model{FILE_ENDING}"
+        target = Path(folder) / f"model{MODEL_FILE_ENDING}"
         save_model_file(library, record.id, target)
         return target.read_bytes()
 
@@ -118,7 +121,7 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
         _rename_button(library, record)
         _delete_button(library, record, busy=busy)
         download(
-            "Download", lambda: _model_file(library, record), f"{record.name}{FILE_ENDING}",
+            "Download", lambda: _model_file(library, record), f"{record.name}{MODEL_FILE_ENDING}",
             "application/zip", key=f"card_file_{record.id}",
             help="Download one file for use in other libraries. It contains the model and its scores, but no songs.",
         )  # fmt: skip
@@ -157,7 +160,7 @@ def _show_comparison(records: Sequence[ModelRecord], reports: dict[str, dict[str
 def _show_import(library: Library) -> None:
     st.markdown("**Import a model**")
     file = st.file_uploader(
-        f"A {FILE_ENDING} file", type=[FILE_ENDING.lstrip(".")], key="models_file",
+        f"A {MODEL_FILE_ENDING} file", type=[MODEL_FILE_ENDING.lstrip(".")], key="models_file",
         help="A file downloaded from a model's card in any library. The model is applied to all songs.",
     )  # fmt: skip
     if file is None:

@@ -5,12 +5,11 @@ from functools import partial
 import streamlit as st
 
 from musicsim.errors import ModelError
+from musicsim.explorer import Snapshot
 from musicsim.explorer.requests.training import ANSWERS
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base import openers
+from musicsim.ui.base import openers, plain
 from musicsim.ui.base.sections import Tab, choose_tab, tabs_of
-from musicsim.ui.base.text import plain
 from musicsim.ui.compare.view import show_compare
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.train.models_view import show_models

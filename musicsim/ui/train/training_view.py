@@ -7,17 +7,15 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from musicsim.explorer import jobs
+from musicsim.explorer import LEARNED_KIND, ORDER_LOSS, TRAINING_KINDS, Snapshot, jobs
 from musicsim.explorer.learning.supervision import Coverage, rank_kinds
-from musicsim.explorer.refresh.learned_model import LEARNED_KIND, choose_default_models
+from musicsim.explorer.refresh.learned_model import choose_default_models
 from musicsim.explorer.refresh.model_text import name_for
 from musicsim.explorer.requests.training import (
     ANSWERS,
     AUTOMATIC,
-    KINDS,
     LOSSES,
     METHODS,
-    ORDER,
     OVERLAPS,
     PENALTIES,
     RANKING,
@@ -25,17 +23,22 @@ from musicsim.explorer.requests.training import (
     TrainingRequest,
 )
 from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOR
-from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
-from musicsim.ui.base.desk import AT_ONCE_S, value_of, wait_for
-from musicsim.ui.base.frame import PAGES
-from musicsim.ui.base.keys import SECTIONS, Key
-from musicsim.ui.base.option_widgets import describe, limits, option_keys
-from musicsim.ui.base.text import plain
-from musicsim.ui.components.coverage import ask_coverage
-from musicsim.ui.components.downloads import chart
-from musicsim.ui.components.jobs_view import start_job, watch_training
+from musicsim.ui.base import (
+    AT_ONCE_S,
+    PAGES,
+    Key,
+    describe_option,
+    option_keys,
+    option_limits,
+    plain,
+    value_of,
+    wait_for,
+)
+from musicsim.ui.base.keys import SECTIONS
+from musicsim.ui.components import ask_coverage, chart, start_job
+from musicsim.ui.components.jobs_view import watch_training
 from musicsim.wording import capitalize, clock, count
 
 _DEFAULT = TrainingRequest()
@@ -83,7 +86,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
         if enough:
             st.selectbox(
                 **_widget("supervision"), options=list(enough), width=360,
-                format_func=lambda kind: f"{KINDS[kind].model_name} ({count(enough[kind].n_songs, 'song')})",
+                format_func=lambda kind: f"{TRAINING_KINDS[kind].model_name} ({count(enough[kind].n_songs, 'song')})",
             )  # fmt: skip
         st.button(
             "Train", type="primary", icon=":material/school:", key="train_start",
@@ -94,7 +97,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
         st.caption(f"Wait for “{jobs.job_kinds()[running.kind].title}” to finish.")
     elif enough:
         kind = _SUPERVISION.get()
-        st.caption(f"{capitalize(KINDS[kind].words)}: {plain(enough[kind].detail)}.")
+        st.caption(f"{capitalize(TRAINING_KINDS[kind].words)}: {plain(enough[kind].detail)}.")
 
 
 def show_options(snapshot: Snapshot) -> None:
@@ -102,8 +105,8 @@ def show_options(snapshot: Snapshot) -> None:
     covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
     lacking = [c for c in covered or () if c.lacks]
     if lacking:
-        names = ", ".join(KINDS[c.kind].model_name.lower() for c in lacking)
-        reasons = "\n".join(f"- {capitalize(KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
+        names = ", ".join(TRAINING_KINDS[c.kind].model_name.lower() for c in lacking)
+        reasons = "\n".join(f"- {capitalize(TRAINING_KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
         st.caption(f"{len(lacking)} more {'needs' if len(lacking) == 1 else 'need'} data: {names}.", help=reasons)
         if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
             SECTIONS["library"].set("listening")
@@ -119,9 +122,9 @@ def _fit_to_kind() -> None:
     """Select the loss for answers, or a loss that other kinds of supervision allow."""
     kind, last = _SUPERVISION.get(), _LAST.get().kind
     if kind == ANSWERS and last != ANSWERS:
-        _LOSS.set(ORDER)
+        _LOSS.set(ORDER_LOSS)
         _METHOD.set(RANKING)
-    elif kind != ANSWERS and (_LOSS.get() in {ORDER, ""} or not _METHOD.get()):
+    elif kind != ANSWERS and (_LOSS.get() in {ORDER_LOSS, ""} or not _METHOD.get()):
         _LOSS.set(_DEFAULT.loss)
         _METHOD.set(_DEFAULT.method)
     _LAST.get().kind = kind
@@ -149,7 +152,7 @@ def _show_method(library: Library) -> None:
     )  # fmt: skip
     st.toggle(**_widget("quick"), disabled=_METHOD.get() != AUTOMATIC)
     is_ranking = _METHOD.get() == RANKING
-    losses = [loss for loss in LOSSES if loss != ORDER or _SUPERVISION.get() == ANSWERS]
+    losses = [loss for loss in LOSSES if loss != ORDER_LOSS or _SUPERVISION.get() == ANSWERS]
     st.selectbox(**_widget("loss"), options=losses, format_func=LOSSES.__getitem__, disabled=_METHOD.get() == AUTOMATIC)
     is_manual = st.toggle("Set regularization C manually", **_MANUAL_C.widget(), disabled=not is_ranking)
     st.select_slider(
@@ -161,11 +164,11 @@ def _show_method(library: Library) -> None:
 
 
 def _widget(field: str) -> dict[str, Any]:
-    return describe(TrainingRequest, field) | _KEYS[field].widget()
+    return describe_option(TrainingRequest, field) | _KEYS[field].widget()
 
 
 def _number(field: str) -> dict[str, Any]:
-    return _widget(field) | limits(TrainingRequest, field)
+    return _widget(field) | option_limits(TrainingRequest, field)
 
 
 def _show_more_options(library: Library) -> None:
@@ -177,7 +180,7 @@ def _show_more_options(library: Library) -> None:
         st.selectbox(**_widget("listener"), options=people, format_func=lambda name: plain(name) or "everybody's")
     has_k = kind in ("plays", "sittings", "playlists")
     first, second = st.columns(2)
-    noun = KINDS[kind].of.capitalize() if has_k else "Songs"
+    noun = TRAINING_KINDS[kind].of.capitalize() if has_k else "Songs"
     first.number_input(
         **_number("k") | {"label": f"{noun} that count as similar"},
         disabled=not has_k and loss not in {"ndcg", "precision"},

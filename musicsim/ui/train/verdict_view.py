@@ -5,17 +5,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, WORSE
-from musicsim.explorer.refresh.learned_model import LEARNED_KIND
+from musicsim.explorer import BETTER, LEARNED_KIND, NO_DIFFERENCE, WORSE, Snapshot
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, report_of, source_rows
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Song
-from musicsim.library.stores.models import ModelRecord
-from musicsim.ui.base.keys import Key, kept
-from musicsim.ui.base.text import plain
-from musicsim.ui.components.downloads import show_table
-from musicsim.ui.components.jobs_view import start_job
-from musicsim.ui.components.song_list import row_of, song_list
+from musicsim.library import ModelRecord, Song
+from musicsim.ui.base import Key, kept, plain
+from musicsim.ui.components import row_of, show_song_list, show_table, start_job
 from musicsim.ui.train.models_view import use_button
 from musicsim.wording import count
 
@@ -122,6 +116,6 @@ def _show_changes(snapshot: Snapshot, changes: list[dict[str, Any]]) -> None:
 
 def _show_songs(snapshot: Snapshot, songs: list[Song], known: set[int], side: str) -> None:
     rows = [row_of(song, why="also near before training" if song.id in known else "") for song in songs]
-    song_list(snapshot.library, rows, key=f"verdict_{side}")
+    show_song_list(snapshot.library, rows, key=f"verdict_{side}")
     if not songs:
         st.caption("These songs were removed.")

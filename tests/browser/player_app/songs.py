@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from musicsim.explorer.playlists.tracks import Track
-from musicsim.ui.components.play_button import play_button
+from musicsim.ui.components.play_button import show_play_button
 
 HOSTILE = '<img src=x onerror="window.hacked=true"> **bold** $x$'
 
@@ -30,6 +30,6 @@ _LIBRARY: Any = SimpleNamespace(name="x")  # a button needs only its name
 def button(label: str, *tracks: Track, start: int = 0, act: Any = "play") -> None:
     """Show a button that plays these tracks, or appends these songs."""
     if act == "play":
-        play_button(label, key=label, library=_LIBRARY, tracks=tracks, start=start)
+        show_play_button(label, key=label, library=_LIBRARY, tracks=tracks, start=start)
     else:
-        play_button(label, key=label, library=_LIBRARY, song_ids=[one.song_id for one in tracks], act=act)
+        show_play_button(label, key=label, library=_LIBRARY, song_ids=[one.song_id for one in tracks], act=act)

@@ -9,7 +9,7 @@ import pytest
 from musicsim.errors import ModelError
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import artist_folds
-from musicsim.explorer.learning.verdict import RANKED, Lead
+from musicsim.explorer.learning.verdict import RANKING_MEASURES, Lead
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -169,7 +169,7 @@ def test_cli_reports_comparison_in_words_and_scores(library, unlearned):
     bring(library, songs, noise(len(songs)))
     told = json.loads(run("evaluate", "--against", "net", "--by", "genre", "--json", library=library.folder)[0])
     assert [row["name"] for row in told["rows"]] == list(NAMES)
-    assert set(told["rows"][0]["figures"]) == set(RANKED)
+    assert set(told["rows"][0]["figures"]) == set(RANKING_MEASURES)
     assert told["differences"][0]["words"].startswith("net is worse than Sound")
     assert "--model, --split" in run(
         "evaluate", "--against", "net", "--model", "Sound", library=library.folder, expect=2

@@ -1,6 +1,6 @@
 """Contributions with given numbers."""
 
-from musicsim.explorer.learning.verdict import RANKED
+from musicsim.explorer.learning.verdict import RANKING_MEASURES
 from musicsim.extensions.pooling.contribution import Contribution, Counts, Difference, Fold, ModelId
 
 
@@ -16,7 +16,7 @@ def make_example(mean, error=0.02, *, classical="", commit="0" * 12, other="net"
             songs="200 to 499", queries="200 to 499", artists="20 to 49", genres="2 to 4",
             shares={"classical": classical} if classical else {},
         ),
-        differences=dict.fromkeys(RANKED, difference),
+        differences=dict.fromkeys(RANKING_MEASURES, difference),
     )  # fmt: skip
 
 

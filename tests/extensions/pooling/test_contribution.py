@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from musicsim import __version__
 from musicsim.errors import LibraryError, ModelError
-from musicsim.explorer.requests.training import KINDS
+from musicsim.explorer.requests.training import TRAINING_KINDS
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.pooling.contribution import Contribution, read_contribution
 from musicsim.extensions.pooling.disclosure import COUNTS, FAMILIES, SHARES, estimate, step_of
@@ -109,7 +109,7 @@ def test_no_name_or_number_of_songs_is_in_the_bytes(library, artists, titles, ge
         assert private not in text
     assert not any(song.content_hash in text or song.path.name in text for song in songs)
     content = json.loads(text)
-    words = {*COUNTS, *SHARES, *FAMILIES, *KINDS, "Sound", "Codewords", "musicsim contribution", "digest"}
+    words = {*COUNTS, *SHARES, *FAMILIES, *TRAINING_KINDS, "Sound", "Codewords", "musicsim contribution", "digest"}
     keys = {key for key in leaves(Contribution.model_json_schema()) if isinstance(key, str)}
     assert content.pop("musicsim") == __version__
     content.pop("commit")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.requests.query import Condition, make_condition
+from musicsim.explorer.requests.query import FieldCondition, make_condition
 from musicsim.extensions.rules.form import Form, Line, LineGroup
 from musicsim.extensions.rules.rule import MAX_CONDITIONS, RuleRequest, make_rule, parse_group
 from tests.explorer.test_query import conditions
@@ -52,7 +52,7 @@ def test_unfinished_lines_are_left_out():
     lines = (Line(), Line("year", "between", "1970"), Line("genre", "is", names=("Jazz",)))
     form = Form(groups=(LineGroup(lines=lines),))
     rule, problems = form.rule()
-    assert rule.conditions == [Condition(field="genre", comparison="is", value=("Jazz",))]
+    assert rule.conditions == [FieldCondition(field="genre", comparison="is", value=("Jazz",))]
     assert problems == ["“year between” must be followed by two numbers."]
     for line in lines:
         form = form.drop_line(line.id)

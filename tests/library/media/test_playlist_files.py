@@ -9,7 +9,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from musicsim.library.media.playlist_files import FORMATS, MIME, jspf, location, m3u8, missing, pls, xspf
+from musicsim.library.media.playlist_files import (
+    PLAYLIST_FORMATS,
+    PLAYLIST_MIME,
+    jspf,
+    location,
+    m3u8,
+    missing,
+    pls,
+    xspf,
+)
 from musicsim.library.stores.songs import Song
 
 HOSTILE = 'Line\nbreak <&"\x07 ☃'
@@ -76,7 +85,7 @@ def test_pls_numbers_entries_and_files_exist(songs):
 def test_missing_songs_are_named_without_file(songs):
     gone = [replace(songs[0], is_missing=True), songs[1]]
     assert missing(gone) == gone[:1]
-    for kind, writer in FORMATS.items():
+    for kind, writer in PLAYLIST_FORMATS.items():
         content = unquote(writer("x", gone).decode())
         assert songs[0].path.name not in content, kind
         assert songs[1].path.name in content, kind
@@ -134,4 +143,4 @@ def test_jspf_follows_specification_and_matches_xspf(songs):
 
 
 def test_every_format_has_mime_type():
-    assert set(MIME) == set(FORMATS)
+    assert set(PLAYLIST_MIME) == set(PLAYLIST_FORMATS)

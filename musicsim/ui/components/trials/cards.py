@@ -2,12 +2,11 @@
 
 from typing import Any, Protocol, TypeVar
 
+from musicsim.explorer import Snapshot
 from musicsim.explorer.playlists.tracks import make_track, render_track
-from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.library import Library, Song
-from musicsim.library.media.sound import has_sound
+from musicsim.library import Library, Song, has_sound
+from musicsim.ui.base import component
 from musicsim.ui.base.keys import read_event
-from musicsim.ui.base.scripts import component
 from musicsim.ui.components.trials.session import Asked, Session
 from musicsim.wording import clean
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from musicsim.explorer.playlists.tracks import make_track
 from musicsim.library import Library, Song
-from musicsim.ui.base.text import off_if
-from musicsim.ui.components.play_button import play_button
+from musicsim.ui.base import off_if
+from musicsim.ui.components.play_button import show_play_button
 from musicsim.ui.components.trials.session import Session
 
 _CHOICES = ((0, "1"), (None, "0"), (1, "2"))  # the chosen option, and its key
@@ -42,4 +42,4 @@ def show_songs(library: Library, songs: Sequence[Song], *, key: str, is_named: b
     with st.container(horizontal=True):
         for place, (track, song) in enumerate(zip(tracks, songs, strict=True)):
             label = song.label if is_named else track.title
-            play_button(label, key=f"{key}_song_{place}", library=library, tracks=tracks, start=place)
+            show_play_button(label, key=f"{key}_song_{place}", library=library, tracks=tracks, start=place)

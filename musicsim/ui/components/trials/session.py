@@ -8,12 +8,9 @@ from typing import Any, Generic, TypeVar
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.library import Library
-from musicsim.library.stores.judgments import Opinions
-from musicsim.ui.base import openers
-from musicsim.ui.base.keys import Key
-from musicsim.ui.base.text import plain
-from musicsim.ui.base.visitors import keep_answers, opinions
+from musicsim.library import Library, Opinions
+from musicsim.ui.base import Key, openers, opinions, plain
+from musicsim.ui.base.visitors import keep_answers
 
 Q = TypeVar("Q")
 

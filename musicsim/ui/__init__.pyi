@@ -1,0 +1,13 @@
+from .compare.session import CRITERION as CRITERION
+from .library.review import pick_rows as pick_rows
+from .playlist.actions import PLAYLIST_TROUBLE as PLAYLIST_TROUBLE
+from .playlist.draft import PLAYLIST as PLAYLIST
+from .playlist.draft import PLAYLIST_NAME as PLAYLIST_NAME
+from .playlist.draft import change_draft as change_draft
+from .playlist.export import file_name as file_name
+from .playlist.request_form import open_draft as open_draft
+from .playlist.request_form import request_of as request_of
+from .playlist.sending import Sending as Sending
+from .playlist.sending import target_button as target_button
+from .research.quality_view import choose_kind as choose_kind
+from .research.quality_view import format_figure as format_figure
