@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from musicsim.explorer.snapshot.model_rows import ModelRows
     from musicsim.explorer.snapshot.snapshot import Snapshot
     from musicsim.library import Library, Song
-    from musicsim.library.stores.judgments import Judgment
     from musicsim.progress import Progress
     from musicsim.ui.playlist.sending import Sending
 
@@ -71,7 +70,9 @@ class Job:
 class Section:
     """A part of a page, in one of the core's tabs or in a tab of its own. The parts of a tab are sorted by `place`."""
 
-    page: str  # "playlist", "train", "library", "research", or "models" for the Models tab of the Train page
+    # "playlist", "train", "library", "research", or "models" for the Models tab of the Train page. Without a tab: "open
+    # playlist" and "saved playlists" for below these, and "answers" for below the listener's answers in Compare.
+    page: str
     target: str  # a function like DrawSection
     place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
     tab: str = ""  # name in URLs of the section's own tab or of one of the core's tabs; by default, the title
@@ -347,27 +348,6 @@ class OfferTarget(Protocol):
     """Return a function that draws buttons to send a playlist to a program; None if the user has not set it up."""
 
     def __call__(self, sending: Sending, /) -> Callable[[], None] | None: ...
-
-
-@_hook("written_playlists", "ui.playlist.page")
-class DrawWritten(Protocol):
-    """Draw the playlists that were written to other programs, below the saved playlists."""
-
-    def __call__(self, snapshot: Snapshot, /) -> None: ...
-
-
-@_hook("below_playlist", "ui.playlist.page")
-class DrawBelowPlaylist(Protocol):
-    """Draw below the owner's playlist of these songs."""
-
-    def __call__(self, snapshot: Snapshot, songs: Sequence[Song], /) -> None: ...
-
-
-@_hook("below_answers", "ui.compare.view")
-class DrawBelowAnswers(Protocol):
-    """Draw below the listener's answers in *Compare*, in the fragment of the question; not for visitors."""
-
-    def __call__(self, snapshot: Snapshot, answers: Sequence[Judgment], listener: str, /) -> None: ...
 
 
 @_hook("connections", "explorer.health.doctor")

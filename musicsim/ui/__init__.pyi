@@ -1,4 +1,5 @@
 from .compare.session import CRITERION as CRITERION
+from .compare.session import LISTENER as LISTENER
 from .library.review import pick_rows as pick_rows
 from .playlist.actions import PLAYLIST_TROUBLE as PLAYLIST_TROUBLE
 from .playlist.draft import PLAYLIST as PLAYLIST

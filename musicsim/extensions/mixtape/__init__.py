@@ -1,10 +1,10 @@
 """A playlist as a mix in one audio file: a part of each song, at equal loudness, with fades on the beat."""
 
-from musicsim.hooks import Extension
+from musicsim.hooks import Extension, Section
 
 EXTENSION = Extension(
     name="mixtape",
     command_options={"playlist": "cli:add_mix_option"},
-    hooks={"below_playlist": "page:draw"},
+    sections=(Section("open playlist", "page:draw"),),
     routes="mixes:mix_routes",
 )

@@ -50,24 +50,27 @@ def _start(library: Library, songs: Sequence[Song]) -> None:
     _MIX.set(target)
 
 
-def draw(snapshot: Snapshot, songs: Sequence[Song]) -> None:
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
+    """Draw the options and the last mix of the open playlist."""
+    draft = PLAYLIST.get()
+    songs = snapshot.songs_at(snapshot.rows_of(draft.song_ids)) if draft else []
     with st.expander("Mix: the playlist as one audio file", icon=":material/graphic_eq:"):
         st.caption("A part of each song or whole songs, at equal loudness, with fades in between.")
         _draw_options()
         key = ("mix", _MIX.get())
         task = get_desk(_DESK).find(key)
-        busy = task is not None and not task.future.done()
+        is_mixing = task is not None and not task.future.done()
         with st.container(horizontal=True):
             st.button(
                 "Make the mix", icon=":material/graphic_eq:", key="playlist_mix_it", on_click=_start,
-                args=(snapshot.library, songs), **off_if(busy, "The mix is being made."),
+                args=(snapshot.library, songs), **off_if(is_mixing, "The mix is being made."),
             )  # fmt: skip
-            if busy:
+            if is_mixing:
                 cancel = get_desk(_DESK).cancel
                 st.button("Cancel", icon=":material/close:", key="playlist_mix_cancel", on_click=cancel, args=(key,))
         if task is None:
             return
-        wait_for([task], n_shown=int(not busy))
+        wait_for([task], n_shown=int(not is_mixing))
         with show_errors(OSError, ValueError):
             mix = value_of(task)
             if mix is not None:

@@ -6,7 +6,10 @@ EXTENSION = Extension(
     name="music_servers",
     commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Connect")},
     jobs={"sync": Job("fetch:run", "Syncing a music server")},
-    sections=(Section("library", "page:draw", tab="servers", place=70),),
+    sections=(
+        Section("library", "page:draw", tab="servers", place=70),
+        Section("saved playlists", "playlist_page:draw_written"),
+    ),
     tables="server_songs",
     remote_folder="servers",
     hooks={
@@ -16,7 +19,6 @@ EXTENSION = Extension(
         "playlist_servers": "outlets:playlist_outlets",
         "playlist_targets": "playlist_page:target",
         "sound": "remote_sound",
-        "written_playlists": "playlist_page:draw_written",
     },
     backup_files=("servers.json",),
 )

@@ -96,7 +96,7 @@ def _report_saved(library: Library, saved: lists.SavedList) -> None:
         PLAYLIST_TROUBLE.set(f"Not on {saved.server}: {labels}.")
 
 
-def draw_written(snapshot: Snapshot) -> None:
+def draw_written(snapshot: Snapshot, *, busy: bool) -> None:
     """Draw a menu of the playlists that were written to servers, with buttons to regenerate or delete them."""
     servers, songs = _servers(snapshot.library), ServerSongs(snapshot.library)
     written = {(server, name): entry for server in servers for name, entry in songs.lists(server).items()}

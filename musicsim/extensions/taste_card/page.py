@@ -9,16 +9,17 @@ from musicsim.explorer import Snapshot
 from musicsim.extensions.taste_card.picture import draw_picture
 from musicsim.extensions.taste_card.taste import Taste, estimate_taste, rate_questions
 from musicsim.library import Judgment
-from musicsim.ui import CRITERION
-from musicsim.ui.base import download, plain, show_errors
+from musicsim.ui import CRITERION, LISTENER
+from musicsim.ui.base import download, opinions, plain, show_errors
 
 
-def draw(snapshot: Snapshot, answers: Sequence[Judgment], listener: str) -> None:
+def draw(snapshot: Snapshot, *, busy: bool) -> None:
     """Show the card of a listener in an expander, a button that saves it as a picture, and a choice of questions."""
     more = st.expander("Your taste", icon=":material/hearing:", key="taste_card", on_change="rerun")
     if not more.open:
         return
-    theirs = [answer for answer in answers if answer.listener == listener]
+    listener = LISTENER.get()
+    theirs = opinions(snapshot.library).judgments.answers(listener)
     key = (snapshot.library.folder, snapshot.revision, snapshot.model_id, listener, len(theirs), theirs[-1:])
     with more, show_errors():
         taste = _estimate(key, snapshot, theirs)

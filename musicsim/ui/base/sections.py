@@ -1,6 +1,6 @@
 """The tabs on pages, with the sections that extensions add."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -9,6 +9,7 @@ import streamlit as st
 
 from musicsim.errors import ExtensionError
 from musicsim.explorer import Snapshot, jobs
+from musicsim.hooks import Section
 from musicsim.public import is_allowed, is_public
 from musicsim.registry import sections_of
 from musicsim.ui.base.keys import SECTIONS
@@ -33,6 +34,11 @@ class Tab:
             part(snapshot, busy=busy)
 
 
+def draw_sections(part: str, snapshot: Snapshot) -> None:
+    """Draw the sections that extensions add below a part of a page, such as “answers”."""
+    Tab(part, 0, [load_and_draw for _, load_and_draw in _offered(part)]).draw(snapshot)
+
+
 def is_offered(load: Callable[[], object]) -> bool:
     """Return True if the current user may see a page or section; `load` is called only for visitors."""
     with suppress(ExtensionError):
@@ -42,12 +48,18 @@ def is_offered(load: Callable[[], object]) -> bool:
 
 def tabs_of(page: str, core: dict[str, Tab]) -> dict[str, Tab]:
     """Add the sections from extensions to a page's tabs, drop tabs without parts, and sort the others by place."""
+    for section, load_and_draw in _offered(page):
+        tab = Tab(section.title, section.place, [], section.needs_songs, section.group)
+        core.setdefault(section.tab or section.title, tab).parts.append(load_and_draw)
+    return dict(sorted(((name, tab) for name, tab in core.items() if tab.parts), key=lambda item: item[1].place))
+
+
+def _offered(page: str) -> Iterator[tuple[Section, Callable[..., None]]]:
+    """Yield the sections of a page that the current user may see, with functions that draw them."""
     for extension, section in sections_of(page):
         load = partial(extension.load, section.target)
         if is_offered(load):
-            tab = Tab(section.title, section.place, [], section.needs_songs, section.group)
-            core.setdefault(section.tab or section.title, tab).parts.append(partial(_load_and_draw, load))
-    return dict(sorted(((name, tab) for name, tab in core.items() if tab.parts), key=lambda item: item[1].place))
+            yield section, partial(_load_and_draw, load)
 
 
 def _load_and_draw(load: Callable[[], Callable[..., None]], snapshot: Snapshot, *, busy: bool) -> None:

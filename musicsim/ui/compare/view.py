@@ -5,12 +5,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.hooks import DrawBelowAnswers
 from musicsim.library import Library
 from musicsim.library.importing import ME
 from musicsim.public import is_public
-from musicsim.registry import load_hooks
 from musicsim.ui.base import openers, opinions, plain
+from musicsim.ui.base.sections import draw_sections
 from musicsim.ui.base.visitors import VISITOR_NAME
 from musicsim.ui.compare import session
 from musicsim.ui.compare.answers import show_survey
@@ -51,8 +50,8 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
     else:
         st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
     show_survey(library, answers, listener, on_train)
-    for draw_below in load_hooks(DrawBelowAnswers) if listener and not is_public() else []:
-        draw_below(snapshot, answers, listener)
+    if listener:
+        draw_sections("answers", snapshot)
 
 
 def _choose_settings(library: Library) -> str:

@@ -3,14 +3,12 @@
 import streamlit as st
 
 from musicsim.explorer import PlaylistDraft, Snapshot, Walk, share_walk
-from musicsim.hooks import DrawBelowPlaylist, DrawWritten
 from musicsim.progress import Progress
 from musicsim.public import is_public, visitor_may
-from musicsim.registry import load_hooks
 from musicsim.ui.base import AT_ONCE_S, get_desk, openers, plain, task_key, value_of, wait_for
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import SECTIONS
-from musicsim.ui.base.sections import Tab, tabs_of
+from musicsim.ui.base.sections import Tab, draw_sections, tabs_of
 from musicsim.ui.components import show_play_button
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.playlist.actions import PLAYLIST_TROUBLE
@@ -52,8 +50,7 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
 
 def _show_lists(snapshot: Snapshot) -> None:
     show_saved(snapshot)
-    for draw_written in load_hooks(DrawWritten):
-        draw_written(snapshot)
+    draw_sections("saved playlists", snapshot)
 
 
 def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: str) -> None:
@@ -78,9 +75,7 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
     rows, beside = st.columns([3, 2], gap="medium")
     with rows:
         show_rows(snapshot, walker, draft, drawn)
-        if is_owner:
-            for draw_below in load_hooks(DrawBelowPlaylist):
-                draw_below(snapshot, drawn.songs)
+        draw_sections("open playlist", snapshot)
     with beside:
         _show_lists(snapshot)
         show_map(snapshot, draft)
