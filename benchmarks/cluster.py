@@ -43,7 +43,7 @@ from musicsim.extensions.exports.export import export
 from musicsim.extensions.exports.request import ExportRequest
 from musicsim.library import Library
 from musicsim.library.db import schema
-from musicsim.library.processes.pools import LocalPool, Pool
+from musicsim.library.processes.pools import LocalPool, WorkerPool
 
 _N_WORKERS = 2
 _SAMPLE_S = 0.05
@@ -108,7 +108,7 @@ def differences(one: Path, other: Path) -> int:
     return sum(a.get(name) != b.get(name) for a, b in parts for name in a.keys() | b.keys())
 
 
-def add(folder: Path, music: Path, pool: Pool, progress: Any = None) -> float:
+def add(folder: Path, music: Path, pool: WorkerPool, progress: Any = None) -> float:
     """Add music to a new library; return wall seconds."""
     with Library.open(folder) as library:
         library.set_setting("shortest_s", 0.0)

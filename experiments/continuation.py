@@ -37,7 +37,7 @@ from experiments.support.uci import one_core_each
 from musicsim import playlist
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import bootstrap_pairs
-from musicsim.explorer.playlists.fit import Lists, fit_dialects
+from musicsim.explorer.playlists.fit import TrainingPlaylists, fit_dialects
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.continuation.continuation import (
     ALS,
@@ -55,7 +55,7 @@ from musicsim.extensions.continuation.continuation import (
     N_NEIGHBORS,
     POPULARITY,
     WALK,
-    Task,
+    ContinuationTask,
     lists_of,
     measure,
     parts_of,
@@ -84,7 +84,7 @@ def judged(collection: Collection, number: int, seed: int) -> Found:
     train, begun, taken = split(collection.playlists, part)
     n = collection.n_songs
 
-    def graph_of(made_of: Lists) -> playlist.Hypergraph:
+    def graph_of(made_of: TrainingPlaylists) -> playlist.Hypergraph:
         return playlist.build_edges(
             n,
             **collection.known,
@@ -94,11 +94,11 @@ def judged(collection: Collection, number: int, seed: int) -> Found:
 
     def fit_walk(lists: TrainLists) -> playlist.PlaylistModel:
         rows = [list(songs) for songs in lists]
-        return fit_dialects(Lists(rows, [None] * len(rows)), graph_of).model()
+        return fit_dialects(TrainingPlaylists(rows, [None] * len(rows)), graph_of).model()
 
     known = collection.known.get("artists")
     artists = None if known is None else np.unique(known, return_inverse=True)[1]
-    return with_both_walks(Task(n, train, begun, fit_walk, artists, random_state=seed), taken)
+    return with_both_walks(ContinuationTask(n, train, begun, fit_walk, artists, random_state=seed), taken)
 
 
 def judged_demo(folder: Path, number: int, seed: int) -> Found:
@@ -111,7 +111,7 @@ def judged_demo(folder: Path, number: int, seed: int) -> Found:
         return with_both_walks(task_of(snapshot, "playlists", train, begun, random_state=seed), taken)
 
 
-def with_both_walks(task: Task, taken: TrainLists) -> Found:
+def with_both_walks(task: ContinuationTask, taken: TrainLists) -> Found:
     """Evaluate every method, and the walk that draws songs inside an edge by their plays."""
     walk = task.fit_walk(task.train)  # one fit for both
     graph = walk.hypergraph

@@ -19,8 +19,8 @@ from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, 
 from musicsim._arrays import Float64Array
 from musicsim.evaluation import compare_ranks
 from musicsim.extensions.listening_tests.frozen import FrozenSong, ListeningTest
-from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, Pool, arrange
-from musicsim.extensions.listening_tests.results import Results, results
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, PooledQuery, arrange
+from musicsim.extensions.listening_tests.results import TestResults, results
 from musicsim.extensions.listening_tests.store import CATEGORIES, Grade, InvitedListener
 
 QUERIES, LISTENERS = 30, 10
@@ -38,7 +38,8 @@ def made_test(rng: np.random.Generator) -> ListeningTest:
         return FrozenSong(content_hash=f"{number:x}", sound_hash="", title="", artist="", start_s=0.0)
 
     pools = [
-        Pool(song(3 * query), [(song(3 * query + 1), (0,)), (song(3 * query + 2), (1,))]) for query in range(QUERIES)
+        PooledQuery(song(3 * query), [(song(3 * query + 1), (0,)), (song(3 * query + 2), (1,))])
+        for query in range(QUERIES)
     ]
     return arrange(pools, ListeningTestRequest(models=(WORSE, BETTER), queries=QUERIES), rng)
 
@@ -79,7 +80,7 @@ def blocks_of_listeners(test: ListeningTest, grades: dict[int, Sequence[Grade]])
     return found.reshape(-1, 2)
 
 
-def verdict(found: Results) -> str:
+def verdict(found: TestResults) -> str:
     """Return the model that is significantly better, or an empty string."""
     (pair,) = found.pairs
     return pair.better if pair.is_sure else ""

@@ -31,14 +31,14 @@ from musicsim.audio import Sound
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.robustness.changes import UNCHANGED, analyze_changes
-from musicsim.extensions.robustness.measuring import Found, K, search_changed, share_kept
+from musicsim.extensions.robustness.measuring import K, QueryResult, search_changed, share_kept
 from musicsim.library import Library
 
 N_QUERIES = {False: 30, True: 100}
 
 
 def table(
-    name: str, model: str, found: dict[str, list[Found]], songs: Sequence[int], labels: dict[int, str],
+    name: str, model: str, found: dict[str, list[QueryResult]], songs: Sequence[int], labels: dict[int, str],
     groups: Sequence[str], seed: int,
 ) -> list[Row]:  # fmt: skip
     """Return a row per change; `songs` are the ids of the queries, and `labels` say which songs are relevant."""
@@ -58,7 +58,7 @@ def table(
     return rows
 
 
-def _precision(found: Sequence[Found], songs: Sequence[int], labels: dict[int, str], n: int) -> Float64Array:
+def _precision(found: Sequence[QueryResult], songs: Sequence[int], labels: dict[int, str], n: int) -> Float64Array:
     """Return the share of relevant songs among the n nearest of each query."""
     return np.array([
         np.mean([labels.get(i) == labels[song] for i in one.nearest[:n]])

@@ -48,7 +48,7 @@ from musicsim.evaluation.ranking import distance_scores
 from musicsim.explorer.learning.from_answers import Answered
 from musicsim.explorer.learning.shuffles import trade_entries
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.two_way import Scores, Space, TwoWay
+from musicsim.explorer.learning.two_way import ResampledScores, Space, TwoWay
 from musicsim.explorer.learning.verdict import Lead, leads_above
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.relevance import Relevance
@@ -120,7 +120,7 @@ def shuffle_listeners(artists: Collection, rng: np.random.Generator) -> Collecti
     return replace(artists, tags=trade_entries(sparse.csr_array(artists.tags.T), rng).toarray().T)
 
 
-def _score_before_and_after(part: descriptors.Part, method: str) -> tuple[Scores, Scores]:
+def _score_before_and_after(part: descriptors.Part, method: str) -> tuple[ResampledScores, ResampledScores]:
     """Score test artists among themselves, in z-scored columns and in a space learned from the part's own listeners."""
     L = descriptors.learn_map(part, method, descriptors.FULL)[0]
     rows, names = np.arange(len(part.test)), [str(artist) for artist in part.songs.artists[part.test]]

@@ -35,7 +35,7 @@ from musicsim.explorer.learning.closed_form import learn_means
 from musicsim.explorer.learning.from_answers import Answered, learn_from_answers
 from musicsim.explorer.learning.ranking import learn_from_relevance
 from musicsim.explorer.learning.task import CS, Quiet
-from musicsim.explorer.learning.two_way import RESAMPLED, Scores
+from musicsim.explorer.learning.two_way import RESAMPLED, ResampledScores
 from musicsim.explorer.learning.verdict import BETTER, Lead, leads_above
 from musicsim.explorer.requests.training import AUTOMATIC, RANKING, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
@@ -159,7 +159,9 @@ def judge_once(what: str, method: str, strength: float, seed: int) -> Verdict:
     snapshot, watcher = make_snapshot(songs, what, strength, rng), Quiet(no_progress)
     found: list[bool] = []
 
-    def note(before: Scores, after: Scores, shuffled: Sequence[tuple[Scores, Scores]]) -> dict[str, Lead]:
+    def note(
+        before: ResampledScores, after: ResampledScores, shuffled: Sequence[tuple[ResampledScores, ResampledScores]]
+    ) -> dict[str, Lead]:
         found.append(is_better_without_null(before, after))
         return leads_above(before, after, shuffled)
 
@@ -186,7 +188,7 @@ def draw_answers(n: int, rng: np.random.Generator) -> Answered:
     return answered
 
 
-def is_better_without_null(before: Scores, after: Scores) -> bool:
+def is_better_without_null(before: ResampledScores, after: ResampledScores) -> bool:
     """Return the verdict by resampled queries only: AUC rises, and no measure falls."""
     gains = {name: after.of_queries[name] - before.of_queries[name] for name in RESAMPLED}
     no_loss = all(np.nanquantile(gain, 0.975) >= 0 for gain in gains.values())

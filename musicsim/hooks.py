@@ -57,7 +57,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobKind:
     """A kind of background job."""
 
     target: str  # a function like RunJob
@@ -91,7 +91,7 @@ class Extension:
     """Keyed by name; “models add-onnx” is the command “add-onnx” in the group “models”."""
     command_options: Mapping[str, str] = field(default_factory=dict)
     """Decorators that add options to commands, keyed by the command's name; see :mod:`musicsim.cli.options`."""
-    jobs: Mapping[str, Job] = field(default_factory=dict)
+    jobs: Mapping[str, JobKind] = field(default_factory=dict)
     """Kinds of background jobs, keyed by name."""
     sections: tuple[Section, ...] = ()
     """Parts of pages."""
@@ -103,7 +103,7 @@ class Extension:
     """A ``fastapi.APIRouter`` with routes below ``/api``. Only the owner may use them, except endpoints marked with
     :func:`musicsim.public.visitor_may`."""
     import_formats: str = ""
-    """A mapping of names to :class:`musicsim.library.importing.sources.Format`, the file formats that imports read."""
+    """A mapping of names to :class:`musicsim.library.importing.sources.ImportFormat`, for files that imports read."""
     representations: str = ""
     """A mapping of names to :class:`musicsim.explorer.models.representations.Representation`, for models."""
     settings: str = ""
@@ -140,7 +140,7 @@ class Extension:
     def targets(self) -> list[str]:
         """Return all targets in the record."""
         fields = (self.routes, self.http_router, self.import_formats, self.representations, self.settings, self.tables)
-        records: list[Command | Job | Section] = [*self.commands.values(), *self.jobs.values(), *self.sections]
+        records: list[Command | JobKind | Section] = [*self.commands.values(), *self.jobs.values(), *self.sections]
         tables = (self.command_options, self.playlist_edits, self.hooks)
         named = (target for table in tables for target in table.values())
         return [*filter(None, fields), *(record.target for record in records), *named]

@@ -29,7 +29,7 @@ def add_prefix(progress: Progress, prefix: str) -> Progress:
     return report
 
 
-class Part(NamedTuple):
+class ProgressLine(NamedTuple):
     """A line about work: a title, words, and the share that is done, from 0 to 1."""
 
     text: str
@@ -41,7 +41,7 @@ class View(NamedTuple):
     """The progress that a page shows between two runs of its script; it runs again when the `state` changes."""
 
     state: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ProgressLine, ...] = ()
 
     def render(self) -> dict[str, Any]:
         """Return JSON values."""

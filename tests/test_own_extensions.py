@@ -14,8 +14,8 @@ from musicsim.library import Library
 CHECKOUT = Path(__file__).parents[1]
 DOCUMENT = CHECKOUT / "docs" / "connect" / "extensions.md"
 MAX_LINES = 60
-JOB = """from musicsim.hooks import Extension, Job
-EXTENSION = Extension(name="boxed", jobs={"note": Job("work:note", "Taking a note")})
+JOB = """from musicsim.hooks import Extension, JobKind
+EXTENSION = Extension(name="boxed", jobs={"note": JobKind("work:note", "Taking a note")})
 """
 WORK = """def note(library, *, progress, text):
     (library.folder / "note.txt").write_text(text)

@@ -33,7 +33,7 @@ import musicsim
 from musicsim import logs, public, search
 from musicsim.api import Visitors, filter_routes, http, routes
 from musicsim.api.budgets import Budgets
-from musicsim.api.streams import Dialect
+from musicsim.api.streams import MessageDialect
 from musicsim.api.visitors import MAX_HELD
 from musicsim.cli import program
 from musicsim.cli.lazy import LazyCommand
@@ -565,7 +565,7 @@ def limited(held, monkeypatch):
     answer = Route("/{path:path}", lambda _: PlainTextResponse("yes"), methods=["GET", "PUT", "POST"])
 
     limits = Visitors(
-        Starlette(routes=[answer]), Dialect(lambda _: True), uploads_of=lambda session: held.get(session, (0, 0))
+        Starlette(routes=[answer]), MessageDialect(lambda _: True), uploads_of=lambda session: held.get(session, (0, 0))
     )
     return lambda address: TestClient(limits, client=(address, 1))
 
@@ -604,7 +604,7 @@ def test_concurrent_uploads_are_queued():
         at_work -= 1
         await PlainTextResponse("received")(scope, receive, send)
 
-    limits = Visitors(receiving, Dialect(lambda _: True), uploads_of=lambda _: (0, 0))
+    limits = Visitors(receiving, MessageDialect(lambda _: True), uploads_of=lambda _: (0, 0))
 
     async def put(number: int) -> int:
         sent = []
@@ -640,7 +640,7 @@ def test_memory_is_freed_after_last_page_closes(monkeypatch):
             left.append("tidy")
             tidied.set()
 
-        limits = Visitors(page, Dialect(lambda _: True), lambda _: (0, 0), when_left=tidy)
+        limits = Visitors(page, MessageDialect(lambda _: True), lambda _: (0, 0), when_left=tidy)
         closed = [asyncio.Event(), asyncio.Event()]
         first, second = (
             asyncio.create_task(
@@ -686,7 +686,9 @@ def test_forged_messages_are_dropped():
         await socket.accept()
         await socket.send_bytes(await socket.receive_bytes())
 
-    app = Visitors(Starlette(routes=[WebSocketRoute("/", echo)]), Dialect(is_of_a_page), uploads_of=lambda _: (0, 0))
+    app = Visitors(
+        Starlette(routes=[WebSocketRoute("/", echo)]), MessageDialect(is_of_a_page), uploads_of=lambda _: (0, 0)
+    )
     with TestClient(app).websocket_connect("/") as socket:
         for message in (*refused, BackMsg(app_heartbeat=True)):
             socket.send_bytes(message.SerializeToString())

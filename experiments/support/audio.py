@@ -16,7 +16,7 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.codebook import Codebook, suggest_n_codewords
 from musicsim.evaluation import hubness
 from musicsim.evaluation.ranking import distance_scores
-from musicsim.explorer.learning.two_way import Scores, Space, TwoWay
+from musicsim.explorer.learning.two_way import ResampledScores, Space, TwoWay
 from musicsim.explorer.learning.verdict import Lead, leads_above
 from musicsim.kernels import human_tag_vectors, inverse_document_frequency, ppk_map, tfidf_map
 from musicsim.library import Library
@@ -371,7 +371,7 @@ def lead_above_shuffled(
     two_way = TwoWay(split.test, split.train, names, reduce_hubs=False)
     native = native_distances(name, X, split.train)
 
-    def score(whole: Relevance) -> tuple[Scores, Scores]:
+    def score(whole: Relevance) -> tuple[ResampledScores, ResampledScores]:
         supervised = restrict_to_parts(whole, split.train, split.validation, split.test)
         learned = learn_distances(X, replace(split, relevance={k: supervised}), k, learning, protocol)[0]
         before, after = (two_way.score(Space(X, D.__getitem__), whole, names) for D in (native, learned))

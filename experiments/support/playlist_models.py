@@ -20,8 +20,7 @@ from experiments.support.playlist_rivals import (
 from experiments.support.playlists import Collection, Lists, song_weights, split_lists
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.explorer.playlists.edges import build_hypergraph, default_weights
-from musicsim.explorer.playlists.fit import LEANING, STRENGTH, fit_dialects
-from musicsim.explorer.playlists.fit import Lists as Listed
+from musicsim.explorer.playlists.fit import LEANING, STRENGTH, TrainingPlaylists, fit_dialects
 from musicsim.explorer.playlists.song_labels import load_sources, replace_company
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
@@ -287,7 +286,7 @@ def measure_dialects(
     On all edges of the thesis, also evaluate walks without memory, and dialects regularized toward the walk of all
     lists, as in the app.
     """
-    lists = Listed(judge.lists(judge.train), judge.categories(judge.train))
+    lists = TrainingPlaylists(judge.lists(judge.train), judge.categories(judge.train))
     test, categories = judge.lists(judge.test), judge.categories(judge.test)
     if graph_of is not None:
         fitted = fit_dialects(lists, lambda made_of: graph if made_of is lists else graph_of(made_of.rows))

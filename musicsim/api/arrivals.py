@@ -38,7 +38,7 @@ class TooManyFiles(Refused):
         super().__init__(503, "too many files are being uploaded.", _RETRY_AFTER_S)
 
 
-class Body:
+class ArrivedBody:
     """A request body that has arrived completely."""
 
     def __init__(self, file: IO[bytes], n_bytes: int, receive: Receive) -> None:
@@ -62,7 +62,7 @@ class Arrivals:
         self._max_bytes, self._n_bytes = max_bytes, 0
 
     @asynccontextmanager
-    async def body(self, receive: Receive, max_bytes: int) -> AsyncIterator[Body]:
+    async def body(self, receive: Receive, max_bytes: int) -> AsyncIterator[ArrivedBody]:
         """Receive a request body, within one minute plus one second per 50 kB.
 
         Raises Refused if the body is too slow or too large, or if all bodies together are too large; raises
@@ -91,7 +91,7 @@ class Arrivals:
                         await run_in_threadpool(file.write, unwritten)
                         unwritten = bytearray()
                 file.seek(0)
-                yield Body(file, n_bytes, receive)
+                yield ArrivedBody(file, n_bytes, receive)
         finally:
             self._n_bytes -= n_bytes
 

@@ -14,7 +14,7 @@ from musicsim.rounds import Rounds
 MAX_WAIT_S = 60.0
 
 
-class Line:
+class WaitingLine:
     """Places for requests, at most `per_address` and `in_all`; `refusal` is the error of requests that wait in vain."""
 
     def __init__(self, refusal: Callable[[], Exception], per_address: int, in_all: float = math.inf) -> None:

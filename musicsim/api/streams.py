@@ -25,7 +25,7 @@ FIRST_S = 10.0  # time for a page to send its first message
 TRY_AGAIN_LATER = 1013  # status of a WebSocket
 
 
-class Dialect(NamedTuple):
+class MessageDialect(NamedTuple):
     """Functions that interpret the messages between pages and the app."""
 
     is_of_a_page: Callable[[bytes], bool]  # True if pages may send this message; others are dropped
@@ -60,7 +60,7 @@ class Stream:
         self,
         receive: Receive,
         send: Send,
-        dialect: Dialect,
+        dialect: MessageDialect,
         paces: Paces,
         requests: Budgets,
         address: str,

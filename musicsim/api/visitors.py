@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from musicsim.api.arrivals import Arrivals, Refused, TooManyFiles
 from musicsim.api.budgets import Budgets, address_of
-from musicsim.api.lines import Line
+from musicsim.api.lines import WaitingLine
 from musicsim.api.pages import Full, Pages
-from musicsim.api.streams import TRY_AGAIN_LATER, Dialect, Paces, Stream
+from musicsim.api.streams import TRY_AGAIN_LATER, MessageDialect, Paces, Stream
 
 MAX_HELD = 4  # files per session; a page has one or two
 _MAX_HELD_BYTES = 512 << 20  # total for all sessions
@@ -61,7 +61,7 @@ class Visitors:
     def __init__(
         self,
         app: ASGIApp,
-        dialect: Dialect,
+        dialect: MessageDialect,
         uploads_of: Callable[[str], tuple[int, int]],
         when_left: Callable[[], object] = lambda: None,
         *,
@@ -73,10 +73,10 @@ class Visitors:
         self._budgets = Budgets(float(os.environ.get("MUSICSIM_REQUESTS_A_MINUTE", _REQUESTS_A_MINUTE)))
         self._paces = Paces()
         self._arrivals = Arrivals(_MAX_ARRIVING_BYTES)
-        self._files = Line(TooManyFiles, _MAX_ARRIVING)
+        self._files = WaitingLine(TooManyFiles, _MAX_ARRIVING)
         self._arriving: Counter[str] = Counter()  # files per session
-        self._processed = Line(TooManyFiles, _MAX_PROCESSED, _MAX_PROCESSED)
-        self._computing = Line(_TooManyReads, _MAX_COMPUTING, _MAX_COMPUTING_OF_ALL)
+        self._processed = WaitingLine(TooManyFiles, _MAX_PROCESSED, _MAX_PROCESSED)
+        self._computing = WaitingLine(_TooManyReads, _MAX_COMPUTING, _MAX_COMPUTING_OF_ALL)
         self._page_paths = page_paths
         self._pages = Pages()
 

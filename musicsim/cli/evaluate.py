@@ -24,7 +24,7 @@ from musicsim.cli.console import (
 from musicsim.errors import FeatureVersionError, ModelError, NotFoundError
 from musicsim.explorer import TRAINING_KINDS, Figure, render_fields, take_snapshot, use_pool
 from musicsim.explorer.evaluation import quality
-from musicsim.explorer.evaluation.quality import Lists, Quality, list_known_faults
+from musicsim.explorer.evaluation.quality import ListStatistics, Quality, list_known_faults
 from musicsim.explorer.evaluation.search_speed import K, measure_search
 from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.library import Library, ModelRecord, Song
@@ -124,7 +124,7 @@ def _as_json(one: Quality, songs: dict[int, Song], n_hubs: int) -> Any:
     return replace_nan({"model": one.model, "scores": asdict(one.scores), "lists": lists, "held_out": held_out})
 
 
-def _lists_json(lists: Lists, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
+def _lists_json(lists: ListStatistics, songs: dict[int, Song], n_hubs: int) -> dict[str, Any]:
     confusion = lists.confusion
     matrix = {"n_songs": confusion.n_songs.tolist(), "shares": confusion.shares.tolist()}
     hubs = [
@@ -172,7 +172,7 @@ def _cells(one: Quality) -> list[str]:
     return [*(format_figure(one.scores.figures[name]) for name in MEASURES), hubness, coverage]
 
 
-def _show_lists(title: str, lists: Lists, songs: dict[int, Song], n_hubs: int) -> None:
+def _show_lists(title: str, lists: ListStatistics, songs: dict[int, Song], n_hubs: int) -> None:
     if lists.same_genre_of:
         pairs = reversed(lists.confusion.pairs(len(lists.confusion.genres) ** 2))
         most_confused = {pair.genre: f"{pair.other}, {pair.share:.0%}" for pair in pairs}

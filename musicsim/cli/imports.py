@@ -10,7 +10,7 @@ from musicsim.errors import StoreLockedError
 from musicsim.explorer import render_fields
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.library import ImportReport, Library, day_of, importing
-from musicsim.library.importing import Preview
+from musicsim.library.importing import ImportPreview
 from musicsim.library.stores.listening import ImportEntry
 from musicsim.wording import count, count_are
 
@@ -65,7 +65,7 @@ def _import(
     listener: str | None,
     encoding: str | None,
     accept_from: float | None,
-) -> tuple[Preview, ImportReport | None]:
+) -> tuple[ImportPreview, ImportReport | None]:
     """Return the preview and the import report; if `accept_from` is None, only preview the import."""
     with progress_bar() as progress:
         try:
@@ -85,7 +85,7 @@ def _import(
     return seen, done
 
 
-def _preview_json(seen: Preview) -> dict[str, Any]:
+def _preview_json(seen: ImportPreview) -> dict[str, Any]:
     return {
         **render_fields(seen.batch, "kind", "format"),
         **render_fields(seen, "listeners", matched_by="songs_by", **_COUNTS),

@@ -9,9 +9,9 @@ from .learning.search_ranking import score_search as score_search
 from .learning.supervision import Supervision as Supervision
 from .learning.task import MIN_ARTISTS as MIN_ARTISTS
 from .learning.task import Fold as Fold
+from .learning.task import LearningTask as LearningTask
 from .learning.task import Quiet as Quiet
 from .learning.task import Split as Split
-from .learning.task import Task as Task
 from .learning.task import artist_folds as artist_folds
 from .learning.verdict import BETTER as BETTER
 from .learning.verdict import NO_DIFFERENCE as NO_DIFFERENCE
@@ -52,7 +52,7 @@ from .playlists.draft import PlaylistDraft as PlaylistDraft
 from .playlists.edges import EDGE_FAMILIES as EDGE_FAMILIES
 from .playlists.edges import ClusterNames as ClusterNames
 from .playlists.edges import build_hypergraph as build_hypergraph
-from .playlists.fit import Lists as Lists
+from .playlists.fit import TrainingPlaylists as TrainingPlaylists
 from .playlists.fit import collect_playlists as collect_playlists
 from .playlists.fit import fit_dialects as fit_dialects
 from .playlists.queue import MAX_EXAMPLES as MAX_EXAMPLES
@@ -142,7 +142,6 @@ from .snapshot.fields import find_titled as find_titled
 from .snapshot.fields import vectors_of as vectors_of
 from .snapshot.filtering import filter_rows as filter_rows
 from .snapshot.filtering import match_condition as match_condition
-from .snapshot.heard import words_of as words_of
 from .snapshot.last_plays import read_last_plays as read_last_plays
 from .snapshot.map_columns import regions_of as regions_of
 from .snapshot.model_rows import ModelRows as ModelRows
@@ -153,6 +152,7 @@ from .snapshot.snapshot import snapshot_under as snapshot_under
 from .snapshot.snapshot import take_snapshot as take_snapshot
 from .snapshot.song_numbers import play_counts as play_counts
 from .snapshot.song_numbers import read_column as read_column
+from .snapshot.sound_words import words_of as words_of
 from .survey.questions import summarize_answers as summarize_answers
 from .survey.tastes import answer_costs as answer_costs
 from .survey.tastes import pairs_apart as pairs_apart

@@ -9,7 +9,7 @@ from musicsim.explorer.refresh.add_music import FIRST_MAP
 from musicsim.explorer.requests.training import RANKING
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
-from musicsim.progress import Part, View
+from musicsim.progress import ProgressLine, View
 from musicsim.wording import capitalize, clock, count, duration, speed, time_left
 
 MAX_FIRST = 60
@@ -36,16 +36,16 @@ def library_facts(library: Library) -> str:
 def view_library(library: Library) -> View:
     """Show a library's songs, whether it has a model, and its running job; `state` follows all its jobs."""
     line, record = jobs.active(library), library.models.active()
-    parts = [Part(library_facts(library))]
-    parts += [] if record else [Part("No model yet")]
+    parts = [ProgressLine(library_facts(library))]
+    parts += [] if record else [ProgressLine("No model yet")]
     if line:
         job = line[0]
         stage = ": canceling" if job.cancel_requested else ": paused" if job.state == "paused" else ""
         is_counting = job.done < job.total or not job.message
         now = _counted(job) if is_counting else [job.message]
-        parts.append(Part(" · ".join([title_of(job) + stage, *now]), job.share))
+        parts.append(ProgressLine(" · ".join([title_of(job) + stage, *now]), job.share))
     if line[1:]:
-        parts.append(Part(f"{count(len(line) - 1, 'job')} waiting"))
+        parts.append(ProgressLine(f"{count(len(line) - 1, 'job')} waiting"))
     last = next(iter(library.jobs.recent(1)), None)  # a short job may already have ended
     return View(_state(_ids(line), record and record.id, last and (last.id, last.is_active)), tuple(parts))
 
@@ -55,7 +55,7 @@ def view_job(library: Library, job_id: int, revision: int | None = None) -> View
     line = jobs.active(library)
     job = library.jobs.get(job_id)
     state = _state(_ids(line), job.state == "paused", job.pause_requested, job.cancel_requested, revision)
-    return View(state, (Part(_facts(job), job.share),) if job.is_active else ())
+    return View(state, (ProgressLine(_facts(job), job.share),) if job.is_active else ())
 
 
 def view_first_map(library: Library) -> View:
@@ -63,7 +63,7 @@ def view_first_map(library: Library) -> View:
     job, record = jobs.current(library), library.models.active()
     n_songs = min(MAX_FIRST, len(library.table().columns.duration_s))
     state = _state(job and job.id, record and (record.id, library.revision), n_songs)
-    return View(state, (Part(f"{title_of(job)}: {_await_first_map(job)}"),) if job else ())
+    return View(state, (ProgressLine(f"{title_of(job)}: {_await_first_map(job)}"),) if job else ())
 
 
 def view_training(library: Library, job_id: int) -> View:
@@ -85,7 +85,7 @@ def view_training(library: Library, job_id: int) -> View:
     facts += [f"{len(points):,} cuts" if has_steps else f"{len(points):,} tried"]
     facts += [f"gap {points[-1]['gap']:.1%}"] if points and has_steps else []
     status = "Paused" if job.state == "paused" else status
-    return View(state, (Part(status, job.share, job.arguments["name"]), Part(" · ".join(facts))))
+    return View(state, (ProgressLine(status, job.share, job.arguments["name"]), ProgressLine(" · ".join(facts))))
 
 
 VIEWS: dict[str, Callable[[Library, int, int | None], View]] = {

@@ -18,9 +18,9 @@ from typing import Any
 import musicsim
 from musicsim import logs
 from musicsim.errors import StorageError
-from musicsim.hooks import Job
+from musicsim.hooks import JobKind
 from musicsim.library import Library
-from musicsim.library.stores.jobs import Job as JobRecord
+from musicsim.library.stores.jobs import Job
 from musicsim.registry import extensions
 
 _log = logging.getLogger(__name__)
@@ -29,21 +29,21 @@ _STARTING = 0  # stored instead of a process id until the process has started
 _COMMANDS = {b"run-job", b"add", b"scan", b"demo", b"train", b"models"}  # commands that run jobs
 MAX_KEPT = 100  # number of jobs whose output and charts are kept
 _CORE_KINDS = {
-    "add": Job("job_process:_add", "Adding songs", unit="file", uses_pool=True),
-    "scan": Job("job_process:_scan", "Scanning folders", unit="file", uses_pool=True),
-    "upgrade": Job("refresh.add_music:bring_up_to_date", "Bringing songs up to date", unit="file", uses_pool=True),
-    "demo": Job("refresh.add_music:build_demo", "Composing the demo collection", unit="song"),
-    "refresh": Job("refresh.refresh:refresh", "Updating the models", uses_pool=True),
-    "train": Job("job_process:_train", "Training a model", unit="attempt"),
-    "represent": Job("job_process:_represent", "Computing song features", uses_pool=True),
-    "take_model": Job("job_process:_take_model", "Importing a model", uses_pool=True),
-    "walk": Job("playlists.fit:refit_walks", "Learning from playlists"),
-    "backup": Job("job_process:_backup", "Backing up the library"),
+    "add": JobKind("job_process:_add", "Adding songs", unit="file", uses_pool=True),
+    "scan": JobKind("job_process:_scan", "Scanning folders", unit="file", uses_pool=True),
+    "upgrade": JobKind("refresh.add_music:bring_up_to_date", "Bringing songs up to date", unit="file", uses_pool=True),
+    "demo": JobKind("refresh.add_music:build_demo", "Composing the demo collection", unit="song"),
+    "refresh": JobKind("refresh.refresh:refresh", "Updating the models", uses_pool=True),
+    "train": JobKind("job_process:_train", "Training a model", unit="attempt"),
+    "represent": JobKind("job_process:_represent", "Computing song features", uses_pool=True),
+    "take_model": JobKind("job_process:_take_model", "Importing a model", uses_pool=True),
+    "walk": JobKind("playlists.fit:refit_walks", "Learning from playlists"),
+    "backup": JobKind("job_process:_backup", "Backing up the library"),
 }
 """Job kinds defined by the core; targets are relative to :mod:`musicsim.explorer`."""
 
 
-def job_kinds() -> dict[str, Job]:
+def job_kinds() -> dict[str, JobKind]:
     """Return all kinds of jobs, keyed by name, including those of extensions."""
     added = {kind: job for extension in extensions() for kind, job in extension.jobs.items()}
     return _CORE_KINDS | {kind: job for kind, job in added.items() if kind not in _CORE_KINDS}
@@ -93,7 +93,7 @@ children: list[subprocess.Popen[bytes]] = []
 """Processes of jobs that this process started."""
 
 
-def _alive(job: JobRecord) -> bool:
+def _alive(job: Job) -> bool:
     if job.pid is None or job.pid == os.getpid():
         return True
     if job.pid == _STARTING:
@@ -124,7 +124,7 @@ def _is_running(pid: int) -> bool:
     return b"musicsim" in command and not _COMMANDS.isdisjoint(command.split(b"\0"))
 
 
-def active(library: Library) -> list[JobRecord]:
+def active(library: Library) -> list[Job]:
     """Return the running job and the waiting jobs, in order; start the first one if none is running.
 
     A job whose process has ended is marked as *interrupted*.
@@ -144,7 +144,7 @@ def active(library: Library) -> list[JobRecord]:
     return line
 
 
-def current(library: Library) -> JobRecord | None:
+def current(library: Library) -> Job | None:
     """Return the running job or None; see :func:`active`."""
     return next(iter(active(library)), None)
 

@@ -48,7 +48,7 @@ from .importing.matching import Matcher as Matcher
 from .importing.places import PlaceIndex as PlaceIndex
 from .importing.records import Gatherer as Gatherer
 from .importing.records import NamedSong as NamedSong
-from .importing.sources import Format as Format
+from .importing.sources import ImportFormat as ImportFormat
 from .importing.sources import RawBytes as RawBytes
 from .library import Library as Library
 from .library import Place as Place
@@ -66,14 +66,14 @@ from .processes.workers import OverTimeError as OverTimeError
 from .processes.workers import WorkerDied as WorkerDied
 from .processes.workers import lower_priority as lower_priority
 from .scan.analysis import Analysis as Analysis
+from .scan.analysis import AnalysisTask as AnalysisTask
 from .scan.analysis import Same as Same
-from .scan.analysis import Skipped as Skipped
-from .scan.analysis import Task as Task
+from .scan.analysis import SkippedFile as SkippedFile
 from .scan.analysis import analyze as analyze
 from .scan.catalogue import enter_rewritten as enter_rewritten
 from .scan.catalogue import enter_song as enter_song
 from .scan.failures import failure_reason as failure_reason
-from .scan.files import Found as Found
+from .scan.files import FoundFiles as FoundFiles
 from .scan.files import content_hash as content_hash
 from .scan.files import find_audio as find_audio
 from .scan.files import remote_folders as remote_folders

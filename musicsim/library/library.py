@@ -38,7 +38,7 @@ from musicsim.library.db.schema_version import prepare_tables
 from musicsim.library.db.settings import check_setting, default_settings
 from musicsim.library.disk.scratch import sweep
 from musicsim.library.disk.writer import finish_replacing, lock_error, note_doing, writer_lock
-from musicsim.library.processes.pools import Pool
+from musicsim.library.processes.pools import WorkerPool
 from musicsim.library.processes.workers import Limits
 from musicsim.library.stores.duplicates import DuplicateStore, SamePair
 from musicsim.library.stores.files import SKIPPED, FileStore
@@ -117,7 +117,7 @@ class Library(Opinions):
         self.splits = SplitStore(engine, self.write)
         self.copies = SmallCopies(folder, self.write, self.edits)
         self._own = threading.local()  # `marks`: the texts with a revision that the changes of this thread move on
-        self.pool: Pool | None = None  # a cluster that analyzes and encodes songs; None: this machine
+        self.pool: WorkerPool | None = None  # a cluster that analyzes and encodes songs; None: this machine
         self._tables = SongTables(folder / "cache" / "songs.npz", engine, self.write, self.duplicates)
 
     @classmethod

@@ -20,7 +20,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array
 from musicsim.metric._problem import Problem, Search
-from musicsim.metric.cone import Projection
+from musicsim.metric.cone import ConeProjection
 from musicsim.metric.convergence import next_momentum
 from musicsim.metric.planes import Planes
 from musicsim.metric.qp import solve_dual
@@ -45,16 +45,16 @@ class BundleState:
 
     planes: Planes
     weights: Float64Array
-    center: Projection
+    center: ConeProjection
     mu: float
     C: float
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class BundleTrial:
     """An approximate solution of (*)."""
 
-    W: Projection
+    W: ConeProjection
     model: float  # objective according to the planes
     weights: Float64Array  # dual variables: weights of the planes
     slope: Float64Array  # slope of the penalty
@@ -151,7 +151,7 @@ class _TighterBound:
         planes: Planes,
         weights: Float64Array,
         slope: Float64Array,
-        W: Projection,
+        W: ConeProjection,
         mu: float,
         best: float,
         objective: float,
@@ -183,7 +183,7 @@ def solve_master(
     mu: float,
     best: float,
     tol: float,
-) -> Trial:
+) -> BundleTrial:
     """Solve (*) by its dual, in the weights a of the planes and the slope G of the penalty (unless G is fixed).
 
     Let m be mu plus the curvature of the penalty. Let W be the projection of V = (mu Y + sum a_i psi_i - G) / m. Then
@@ -233,4 +233,4 @@ def solve_master(
         if not penalty.has_fixed_slope:
             G = penalty.project_slope(new_G + factor * (new_G - old_G))
         old_a, old_G = new_a, new_G
-    return Trial(nearest, least_model, best_weights, best_slope, P)
+    return BundleTrial(nearest, least_model, best_weights, best_slope, P)

@@ -6,7 +6,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array
 from musicsim.metric._problem import Problem, Search
-from musicsim.metric.cone import Projection
+from musicsim.metric.cone import ConeProjection
 from musicsim.metric.planes import Planes
 from musicsim.metric.qp import solve_dual
 
@@ -21,7 +21,7 @@ _MAX_STEPS = 10_000  # Approximate maximum number of steps per call
 _SUBGRADIENT_STEPS, _PATIENCE = 300, 20
 
 
-Inner = Callable[[Planes, Float64Array], tuple[Projection, Float64Array, Float64Array | None]]
+Inner = Callable[[Planes, Float64Array], tuple[ConeProjection, Float64Array, Float64Array | None]]
 """Solver for step 3 of algorithm 4.1: finds the best metric for the planes, starting from the previous call.
 
 Returns the metric, the weights of the planes (for the lower bound), and the P for ``dual_scale``, or None.
@@ -73,7 +73,9 @@ class ADMM:
         self._best, self._bound = np.inf, 0.0
         self._is_fixed = False
 
-    def __call__(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array, Float64Array | None]:
+    def __call__(
+        self, planes: Planes, weights: Float64Array
+    ) -> tuple[ConeProjection, Float64Array, Float64Array | None]:
         problem = self.problem
         if self.high == 0.0:
             self.high = self.rho = _HIGH * problem.scale(planes.loss[0], planes.psi[0]) or 1.0
@@ -98,12 +100,12 @@ class ADMM:
         slack = float(planes.slacks(W).max())
         return self.problem.penalty.value(W) + self.problem.C * max(0.0, slack)
 
-    def _promises_progress(self, planes: Planes, weights: Float64Array, result: Projection) -> bool:
+    def _promises_progress(self, planes: Planes, weights: Float64Array, result: ConeProjection) -> bool:
         bound = self.problem.lower_bound(planes, weights, -self.rho * self.U[0])
         self._bound = max(self._bound, bound)
         return self._model(planes, result.point) <= self._best - _PROMISE * (self._best - self._bound)
 
-    def _run_stages(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array]:
+    def _run_stages(self, planes: Planes, weights: Float64Array) -> tuple[ConeProjection, Float64Array]:
         """Run stages with a fixed rho until one promises a lower objective."""
         length, n_steps_done = self.n_steps, 0
         while True:
@@ -169,7 +171,9 @@ class Subgradient:
         self.problem, self.tol = problem, tol
         self.W = problem.start
 
-    def __call__(self, planes: Planes, weights: Float64Array) -> tuple[Projection, Float64Array, Float64Array | None]:
+    def __call__(
+        self, planes: Planes, weights: Float64Array
+    ) -> tuple[ConeProjection, Float64Array, Float64Array | None]:
         problem, penalty = self.problem, self.problem.penalty
         W = best = self.W
         value = np.inf

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.metric.cone import Cone, Projection, Regularizer
+from musicsim.metric.cone import Cone, ConeProjection, Regularizer
 from musicsim.metric.convergence import Convergence
 from musicsim.metric.oracles import Cut, Oracle
 from musicsim.metric.planes import Planes
@@ -44,11 +44,11 @@ class Problem:
         finally:
             self.seconds[part] += time.perf_counter() - started
 
-    def project(self, flat: Float64Array) -> Projection:
+    def project(self, flat: Float64Array) -> ConeProjection:
         with self.measure("projection"):
             return self.cone.project(flat)
 
-    def cut(self, W: Projection) -> tuple[Cut, float]:
+    def cut(self, W: ConeProjection) -> tuple[Cut, float]:
         with self.measure("oracle"):
             # a low-rank factor saves time
             is_low_rank = W.factors is not None and sum(map(len, W.factors)) < sum(self.cone.widths)
@@ -56,7 +56,7 @@ class Problem:
         return cut, self.penalty.value(W.point) + self.C * max(0.0, cut.slack)
 
     @property
-    def start(self) -> Projection:
+    def start(self) -> ConeProjection:
         """The metric with the least penalty."""
         return self.project(self.penalty.start)
 
@@ -78,7 +78,7 @@ class Search(Convergence):
     callback: Watch | None = None
     n_cuts: int = field(default=0, init=False)
 
-    def note(self, W: Projection, objective: float, dual_bound: float, n_planes: int) -> bool:
+    def note(self, W: ConeProjection, objective: float, dual_bound: float, n_planes: int) -> bool:
         """Record one cut; return whether the search is over."""
         self.offer(W, objective)
         self.raise_bound(dual_bound)

@@ -21,7 +21,7 @@ from musicsim._arrays import Float64Array
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class ConeProjection:
     """The nearest point of the cone, flat, and the factor L of each block, W = L^T L (None for a diagonal)."""
 
     point: Float64Array
@@ -58,10 +58,10 @@ class Cone:
             yield flat[start : start + w * w].reshape(w, w)
             start += w * w
 
-    def project(self, flat: Float64Array) -> Projection:
+    def project(self, flat: Float64Array) -> ConeProjection:
         """Project the symmetric part of a flat metric onto the cone, in the Frobenius norm."""
         if self.structure == "diagonal":
-            return Projection(np.maximum(flat, 0.0), None)
+            return ConeProjection(np.maximum(flat, 0.0), None)
         points, factors = [], []
         for matrix in self.blocks(flat):
             block = 0.5 * (matrix + matrix.T)
@@ -78,7 +78,7 @@ class Cone:
             factor = (vectors[:, first:] * np.sqrt(values[first:])).T
             points.append((factor.T @ factor).ravel())
             factors.append(np.ascontiguousarray(factor))
-        return Projection(np.concatenate(points) if len(points) > 1 else points[0], factors)
+        return ConeProjection(np.concatenate(points) if len(points) > 1 else points[0], factors)
 
     def reach(self, flat: Float64Array) -> float:
         """Return the smallest t for which t diag(r) - A is in the cone (the largest eigenvalue of A if r is 1)."""

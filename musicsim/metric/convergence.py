@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from musicsim.metric.cone import Projection
+from musicsim.metric.cone import ConeProjection
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Convergence:
     """The best metric and the best lower bound of a fit so far, and the history of the fit."""
 
     tol: float
-    best: Projection | None = field(default=None, init=False)
+    best: ConeProjection | None = field(default=None, init=False)
     objective: float = field(default=np.inf, init=False)
     dual_bound: float = field(default=0.0, init=False)
     is_stopped: bool = field(default=False, init=False)
@@ -32,7 +32,7 @@ class Convergence:
     def has_converged(self) -> bool:
         return self.gap <= self.tol
 
-    def offer(self, W: Projection, objective: float) -> None:
+    def offer(self, W: ConeProjection, objective: float) -> None:
         if objective < self.objective:
             self.best, self.objective = W, objective
 

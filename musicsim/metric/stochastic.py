@@ -20,7 +20,7 @@ import numpy as np
 from musicsim._arrays import Int64Array
 from musicsim.metric._bundle import solve_bundle, solve_master
 from musicsim.metric._problem import Problem, Search
-from musicsim.metric.cone import Projection
+from musicsim.metric.cone import ConeProjection
 from musicsim.metric.oracles import Cut, Oracle
 from musicsim.metric.planes import Planes
 
@@ -82,7 +82,7 @@ def solve_stochastic(problem: Problem, search: Search, n_queries: int, rng: np.r
     _finish(problem, search, problem.project(total / n_summed) if n_summed else W, passes.planes, state.mu)
 
 
-def _finish(problem: Problem, search: Search, W: Projection, planes: Planes, mu: float) -> None:
+def _finish(problem: Problem, search: Search, W: ConeProjection, planes: Planes, mu: float) -> None:
     """Record the exact objective, and the best lower bound from the planes of complete passes and the last cut."""
     cut, objective = problem.cut(W)
     planes.add(cut.loss, cut.dpsi)

@@ -11,7 +11,7 @@ from musicsim._arrays import Float64Array, Int64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_positive, check_whole
 from musicsim.blas import one_blas_thread
-from musicsim.metric.cone import Cone, Projection
+from musicsim.metric.cone import Cone, ConeProjection
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 from musicsim.metric.linear import LinearMetric, factor
@@ -69,7 +69,7 @@ class _OrderEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _solve(
         self, songs: Float64Array, comparisons: Int64Array, cone: Cone, callback: StepCallback | None
-    ) -> Projection:
+    ) -> ConeProjection:
         """Learn a metric in `cone`, set the attributes that describe the fit, and warn if it did not converge."""
         objective = Objective(songs, comparisons, cone, float(self.C))
         course = Course(float(self.tol), int(self.max_iter), callback)

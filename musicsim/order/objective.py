@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.metric.cone import Cone, Projection
+from musicsim.metric.cone import Cone, ConeProjection
 from musicsim.order._kernels import pair_distances
 
 
@@ -43,19 +43,19 @@ class Objective:
     def penalty(self, flat: Float64Array) -> float:
         return float(self.cone.unit @ flat)
 
-    def margins(self, W: Projection) -> Float64Array:
+    def margins(self, W: ConeProjection) -> Float64Array:
         """Return <W, psi> for each comparison: the difference between its squared distances, which is linear in W."""
         squares = pair_distances(self._map(W), self._pairs)
         return squares[self._far] - squares[self._near]
 
-    def _map(self, W: Projection) -> Float64Array:
+    def _map(self, W: ConeProjection) -> Float64Array:
         """Map the songs to coordinates in which the Euclidean distance equals the distance under W."""
         if W.factors is None:
             return self._songs * np.sqrt(W.point)
         parts = [self._songs[:, c] @ L.T for c, L in zip(self._columns, W.factors, strict=True)]
         return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
-    def value(self, W: Projection, margins: Float64Array) -> float:
+    def value(self, W: ConeProjection, margins: Float64Array) -> float:
         return self.penalty(W.point) + self.weight * float(np.maximum(0.0, 1.0 - margins).sum())
 
     def combine(self, weights: Float64Array) -> Float64Array:

@@ -278,12 +278,12 @@ def _predict_cost(step, last, rings, n_tables, bucket_cost):
 def probe(rows, starts, widths, offsets, ids, codes, masks, rings, queries, bounds, heaps, sizes, shown, costs, budget):
     """Probe the buckets nearest to each query's own bucket, ring by ring, until no other bucket can hold a result.
 
-    `rows` to `rings` are arrays of :class:`musicsim.search._hamming_tables.Tables`; `rows` is not read if buckets hold
-    codes. Results, ``distance << 32 | id``, must be below `bounds`, int64 (n_queries,). A query's bound is lowered to
-    its k-th nearest result. `heaps`, `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`, int64
-    (2,), contains the costs of opening a bucket and of comparing a code. A query that would cost more than `budget` is
-    abandoned: its results are discarded, but its bound stays valid. Returns the results and a mask of abandoned
-    queries, bool (n_queries,).
+    `rows` to `rings` are arrays of :class:`musicsim.search._hamming_tables.BucketTables`; `rows` is not read if buckets
+    hold codes. Results, ``distance << 32 | id``, must be below `bounds`, int64 (n_queries,). A query's bound is lowered
+    to its k-th nearest result. `heaps`, `sizes`, `shown` and the returned results are as in :func:`scan`. `costs`,
+    int64 (2,), contains the costs of opening a bucket and of comparing a code. A query that would cost more than
+    `budget` is abandoned: its results are discarded, but its bound stays valid. Returns the results and a mask of
+    abandoned queries, bool (n_queries,).
 
     With m tables, consider a code that differs from the query in at most m r + j bits. Either one of
     the first j + 1 tables sees at most r differing bits, or another table sees at most r - 1 (Norouzi, Punjani, Fleet,

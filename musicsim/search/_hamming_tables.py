@@ -27,7 +27,7 @@ _COSTS, _COSTS_OF_IDS = (60, 2), (100, 15)
 
 
 @dataclass(slots=True)
-class Tables:
+class BucketTables:
     """Tables of buckets: each table sorts all codes by some of their bits.
 
     - ``rows``, uint64 (n, n_words): the codes in the order of their ids; its shape is (0, 1) if a code is one word.

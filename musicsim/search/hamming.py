@@ -13,7 +13,7 @@ from musicsim._npy import save_array
 from musicsim.hashing.packing import check_words
 from musicsim.search import _hamming_kernels as kernels
 from musicsim.search._folders import read_meta, report_damage
-from musicsim.search._hamming_tables import Tables
+from musicsim.search._hamming_tables import BucketTables
 from musicsim.search._rows import Index, check_n_jobs, map_parts, read_only
 
 METHODS = ("scan", "balls")
@@ -65,7 +65,7 @@ class HammingIndex(Index):
 
     _DISTANCE = np.int32
     _planes: Uint32Array
-    _tables: Tables | None
+    _tables: BucketTables | None
 
     def __init__(self, method: str = "scan", *, n_bits: int | None = None, n_jobs: int | None = -1) -> None:
         self.method, self.n_bits, self.n_jobs = method, n_bits, n_jobs
@@ -215,7 +215,7 @@ class HammingIndex(Index):
             index._read_shown(source)
             planes = np.load(source / "planes.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
             index._planes = planes
-            index._tables = None if index.method == "scan" else Tables.load(source, index.n_bits_)
+            index._tables = None if index.method == "scan" else BucketTables.load(source, index.n_bits_)
             if (planes.dtype, planes.shape) != (np.uint32, (-(-index.n_bits_ // 32), _round_up(index.n_samples_))):
                 raise ValueError("planes.npy does not match the codes.")
             if index._tables is not None and index._tables.n_codes > index.n_samples_:
@@ -234,10 +234,10 @@ class HammingIndex(Index):
         self._planes[:, first:n] = self._to_planes(rows).T
         self.n_samples_ = n
 
-    def _build_tables(self) -> Tables:
+    def _build_tables(self) -> BucketTables:
         rows = np.zeros((self.n_samples_, self.n_features_in_), np.uint64)
         rows.view("<u4")[:, : len(self._planes)] = self._planes[:, : self.n_samples_].T
-        return Tables.build(rows, self.n_bits_)
+        return BucketTables.build(rows, self.n_bits_)
 
     def _to_planes(self, rows: Uint64Array) -> Uint32Array:
         return read_only(np.ascontiguousarray(rows.view("<u4")[:, : len(self._planes)], dtype=np.uint32))

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from musicsim import __version__, logs
 from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
-from musicsim.api.streams import Dialect
+from musicsim.api.streams import MessageDialect
 from musicsim.blas import one_blas_thread
 from musicsim.explorer import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
@@ -100,8 +100,8 @@ def app_options() -> dict[str, Any]:
     set_options(_OPTIONS | (_VISITOR_OPTIONS if is_public() else {}))
     if is_public():
         limits = Middleware(
-            Visitors, dialect=Dialect(is_of_a_page, is_rerun, filter_message, is_reconnection), uploads_of=uploads_of,
-            when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
+            Visitors, dialect=MessageDialect(is_of_a_page, is_rerun, filter_message, is_reconnection),
+            uploads_of=uploads_of, when_left=_collect_garbage, max_file=(VISITORS_MB << 20) + _MAX_FORM_BYTES,
             page_paths=frozenset(route.path for route in pages),
         )  # fmt: skip
         middleware.append(limits)

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from musicsim.api import Visitors, arrivals, lines
 from musicsim.api.arrivals import Arrivals, Refused, TooManyFiles
-from musicsim.api.streams import Dialect
+from musicsim.api.streams import MessageDialect
 from tests.waiting import PATIENCE_S, settled
 
 UPLOAD, SEARCH = "/_stcore/upload_file/{session}/1", "/api/similar"
@@ -24,7 +24,7 @@ class Server:
         self.may_end = asyncio.Event()
         self.may_end.set()
         route = Route("/{path:path}", self._answer, methods=["PUT", "POST"])
-        self._app = Visitors(Starlette(routes=[route]), Dialect(lambda _: True), held, max_file=1 << 20)
+        self._app = Visitors(Starlette(routes=[route]), MessageDialect(lambda _: True), held, max_file=1 << 20)
 
     async def _answer(self, request: Request) -> PlainTextResponse:
         self.at_work.append(request.client.host)

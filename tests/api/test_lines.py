@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from musicsim.api import Visitors
-from musicsim.api.streams import Dialect
+from musicsim.api.streams import MessageDialect
 from tests.waiting import settled
 
 PLAYLIST, QUEUE, RADIO, COVER = "/api/playlist", "/api/queue", "/radio", "/songs/1/cover"
@@ -22,7 +22,7 @@ class Server:
         self.at_work: list[str] = []
         self.ended: list[str] = []
         self.may_end = asyncio.Semaphore(0)
-        self._app = Visitors(self._answer, Dialect(lambda _: True), lambda _: (0, 0))
+        self._app = Visitors(self._answer, MessageDialect(lambda _: True), lambda _: (0, 0))
 
     async def _answer(self, scope, receive, send) -> None:
         request = Request(scope, receive)
@@ -199,7 +199,7 @@ def test_requests_count_by_what_they_compute(method, path, n, monkeypatch):
         await PlainTextResponse("yes")(scope, receive, send)
 
     async def ask_often() -> list[int]:
-        app = Visitors(serve, Dialect(lambda _: True), lambda _: (0, 0))
+        app = Visitors(serve, MessageDialect(lambda _: True), lambda _: (0, 0))
         asked = []
         for _ in range(n + 1):
             asked.append(Asked(app, path, "192.0.2.1", True, method))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from starlette.responses import PlainTextResponse
 
 from musicsim.api import Visitors
-from musicsim.api.streams import Dialect
+from musicsim.api.streams import MessageDialect
 from musicsim.ui.base.page_messages import is_reconnection
 from tests.waiting import Clock, settled
 
@@ -49,7 +49,7 @@ class Demonstration:
     """The limits in front of an app with a page."""
 
     def __init__(self) -> None:
-        dialect = Dialect(lambda _: True, is_reconnection=is_reconnection)
+        dialect = MessageDialect(lambda _: True, is_reconnection=is_reconnection)
         self._app = Visitors(self._serve, dialect, lambda _: (0, 0), page_paths={"/"})
 
     async def _serve(self, scope, receive, send) -> None:

@@ -8,7 +8,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from musicsim.api import streams
 from musicsim.api.budgets import Budget, Budgets
-from musicsim.api.streams import TRY_AGAIN_LATER, Dialect, Paces, Stream
+from musicsim.api.streams import TRY_AGAIN_LATER, MessageDialect, Paces, Stream
 from musicsim.ui.base.page_messages import filter_message, is_of_a_page, is_rerun
 from tests.waiting import PATIENCE_S, settled
 
@@ -31,7 +31,7 @@ class Page:
     def __init__(self, address="192.0.2.1", paces=None):
         self.sent = asyncio.Queue()
         self.shown = []
-        dialect = Dialect(is_of_a_page, is_rerun, filter_message)
+        dialect = MessageDialect(is_of_a_page, is_rerun, filter_message)
         self.stream = Stream(self.sent.get, self._show, dialect, paces or Paces(), Budgets(3000), address)
 
     async def _show(self, message):

@@ -20,7 +20,7 @@ from experiments.support.descriptors import (
     split_rows,
 )
 from musicsim.extensions.robustness.changes import UNCHANGED
-from musicsim.extensions.robustness.measuring import Found
+from musicsim.extensions.robustness.measuring import QueryResult
 from tests.shared import SHARED, needs_data
 
 # --- descriptors -----------------------------------------------------------------------------------------
@@ -181,8 +181,8 @@ def test_collections_have_stated_sizes(name, n_songs, d, n_labels):
 
 def test_row_compares_with_the_unchanged_queries():
     labels = {song: "A" if song < 110 else "B" for song in range(100, 125)} | {1: "A", 2: "A"}
-    plain = [Found(True, tuple(range(100, 110))), Found(True, tuple(range(105, 115)))]
-    noisy = [Found(False, (110, *range(101, 110))), plain[1]]
+    plain = [QueryResult(True, tuple(range(100, 110))), QueryResult(True, tuple(range(105, 115)))]
+    noisy = [QueryResult(False, (110, *range(101, 110))), plain[1]]
     first, second = table("made", "Sound", {UNCHANGED: plain, "noise": noisy}, [1, 2], labels, ["A", "B"], seed=0)
     assert (first["kept"], first["found"], first["P@1"]) == (1.0, 1.0, 1.0)
     assert (second["kept"], second["found"], second["P@1"]) == (pytest.approx(0.95), 0.5, 0.5)

@@ -11,7 +11,7 @@ from musicsim.explorer.learning import automatic
 from musicsim.explorer.learning.automatic import SOUND_ALONE
 from musicsim.explorer.learning.judging import N_SHUFFLES
 from musicsim.explorer.learning.supervision import Coverage, Supervision, rank_kinds
-from musicsim.explorer.learning.task import LearningSettings, Task
+from musicsim.explorer.learning.task import LearningSettings, LearningTask
 from musicsim.explorer.learning.verdict import Lead, find_losses, is_better
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.fitting import RepresentationSettings
@@ -217,7 +217,7 @@ def test_thorough_training_goes_on_from_quick_one(twelve, fitted):
 
 def test_same_classes_are_tried_once(twelve):
     snapshot = take_snapshot(twelve)
-    task = Task.from_settings(snapshot, LearningSettings("genre"), [])
+    task = LearningTask.from_settings(snapshot, LearningSettings("genre"), [])
     artists, folders = snapshot.columns.artist, snapshot.columns.genre
 
     def kinds(folders):

@@ -9,7 +9,7 @@ from musicsim.errors import ModelError
 from musicsim.evaluation import ArtistSplit
 from musicsim.explorer.learning.closed_form import trials
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import Split, Task
+from musicsim.explorer.learning.task import LearningTask, Split
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.refresh.learned_model import learn
 from musicsim.explorer.requests.training import LearningSettings
@@ -158,7 +158,7 @@ def test_held_out_sample_contains_only_evaluable_songs(taught):
     split = Split.from_groups([song.group for song in snapshot.songs_at()], 0)
     rows = np.concatenate([split.validation[:3], split.train])
     keep_thumbs(taught, snapshot, rows)
-    task = Task.from_settings(snapshot, LearningSettings(supervision="judgements", method="mean"), [])
+    task = LearningTask.from_settings(snapshot, LearningSettings(supervision="judgements", method="mean"), [])
     queries, database = task.queries(split.validation, 10)
     np.testing.assert_array_equal(queries, split.validation[:3])
     np.testing.assert_array_equal(database, split.train)

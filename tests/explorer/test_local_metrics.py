@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from musicsim.explorer.models.similarity_model import LocalMetrics
+from musicsim.explorer.models.similarity_model import ModelMetrics
 from musicsim.metric import LGMMLByExample
 
 
@@ -19,7 +19,7 @@ def fitted(rng):
 def test_distances_match_estimator(fitted, scale):
     learned, X = fitted
     components = scale * learned.components_
-    local, Z = LocalMetrics.from_fit(learned, components), X @ (scale * learned.components_).T
+    local, Z = ModelMetrics.from_fit(learned, components), X @ (scale * learned.components_).T
     # 1e-9: the inverse of a well-conditioned matrix, and products of five factors
     for q in (0, 17, 55):
         weights = local.weights_at(Z[q])
@@ -33,22 +33,22 @@ def test_distances_match_estimator(fitted, scale):
 
 def test_mean_over_songs_is_plain_distance(fitted):
     learned, X = fitted
-    local = LocalMetrics.from_fit(learned, learned.components_)
+    local = ModelMetrics.from_fit(learned, learned.components_)
     shares = np.mean([local.weights_at(z) for z in X @ learned.components_.T], axis=0)
     np.testing.assert_allclose(np.tensordot(shares, local.metrics, 1), np.eye(5), atol=1e-9)
 
 
 def test_round_trip_through_arrays(fitted):
     learned, X = fitted
-    local = LocalMetrics.from_fit(learned, learned.components_)
-    again = LocalMetrics.from_arrays(local.arrays())
+    local = ModelMetrics.from_fit(learned, learned.components_)
+    again = ModelMetrics.from_arrays(local.arrays())
     z = X[0] @ learned.components_.T
     np.testing.assert_array_equal(again.weights_at(z), local.weights_at(z))
-    assert LocalMetrics.from_arrays({}) is None
+    assert ModelMetrics.from_arrays({}) is None
 
 
 def test_weights_far_from_anchors_are_finite(fitted):
     learned, _ = fitted
-    weights = LocalMetrics.from_fit(learned, learned.components_).weights_at(np.full(5, 1e4))
+    weights = ModelMetrics.from_fit(learned, learned.components_).weights_at(np.full(5, 1e4))
     assert np.isfinite(weights).all()
     assert weights.sum() == pytest.approx(1.0)

@@ -10,7 +10,7 @@ from musicsim.errors import ModelError
 from musicsim.explorer.models import arrays as model_arrays
 from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import CodewordEncoder
-from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
+from musicsim.explorer.models.similarity_model import ModelMetrics, SimilarityModel
 from tests.crafted_models import packed
 
 
@@ -136,7 +136,7 @@ def test_local_metrics_load_without_model(model, tmp_path):
     model.save(tmp_path / "plain")
     assert SimilarityModel.load_local(tmp_path / "plain") is None
     rng = np.random.default_rng(1)
-    local = LocalMetrics(rng.standard_normal((2, 3)), np.stack([np.eye(3), 2 * np.eye(3)]), 0.5)
+    local = ModelMetrics(rng.standard_normal((2, 3)), np.stack([np.eye(3), 2 * np.eye(3)]), 0.5)
     with_local = copy.copy(model)
     with_local.local_ = local
     with_local.save(tmp_path / "local")

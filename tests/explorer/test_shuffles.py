@@ -10,7 +10,7 @@ from scipy import sparse
 from musicsim.explorer.learning.from_answers import Answered
 from musicsim.explorer.learning.shuffles import deal_votes, permute_within, swap_groups, trade_entries
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import LearningSettings, Task
+from musicsim.explorer.learning.task import LearningSettings, LearningTask
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
@@ -100,7 +100,7 @@ def test_half_of_questions_are_flipped_as_a_whole():
 @pytest.mark.parametrize("kind", ["plays", "genre", "artist", "folder"])
 def test_shuffled_supervision_keeps_split(taught, kind):
     """No label is on both sides of the split, and held-out songs are as often relevant as before."""
-    task = Task.from_settings(take_snapshot(taught), LearningSettings(kind), [])
+    task = LearningTask.from_settings(take_snapshot(taught), LearningSettings(kind), [])
     parts = (task.split.train, task.split.validation, task.split.test)
     shuffled = task.supervision.shuffle(parts, 0)
     groups = np.asarray(shuffled.groups)

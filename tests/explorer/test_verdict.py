@@ -12,7 +12,7 @@ from musicsim.explorer.learning import judging
 from musicsim.explorer.learning._kernels import score_weighted
 from musicsim.explorer.learning.judging import N_SHUFFLES
 from musicsim.explorer.learning.search_ranking import score_search
-from musicsim.explorer.learning.two_way import RESAMPLED, Scores, Space, TwoWay
+from musicsim.explorer.learning.two_way import RESAMPLED, ResampledScores, Space, TwoWay
 from musicsim.explorer.learning.verdict import BETTER, NO_DIFFERENCE, Lead, _Gain, is_better, leads_above, render_lead
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline
 from musicsim.relevance import Relevance
@@ -73,7 +73,7 @@ def _scores(mean, rng, n=40, spread=0.01):
     """Return scores whose resamples have the same mean and spread."""
     each = dict.fromkeys(RESAMPLED, np.full(n, mean))
     parts = [dict.fromkeys(RESAMPLED, mean + s * rng.standard_normal(2_000)) for s in (spread * 1.5, spread, spread)]
-    return Scores(each, *parts, n_artists=30)
+    return ResampledScores(each, *parts, n_artists=30)
 
 
 @pytest.mark.parametrize("n_measures", [1, 4])

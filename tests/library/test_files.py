@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from musicsim.audio import AUDIO_EXTENSIONS
 from musicsim.errors import LibraryError
-from musicsim.library.scan.files import IGNORE_FILE, Found, content_hash, find_audio
+from musicsim.library.scan.files import IGNORE_FILE, FoundFiles, content_hash, find_audio
 from musicsim.library.stores.files import absolute, is_below
 from tests.sounds import write_song
 
@@ -31,12 +31,12 @@ def touch(folder: Path, *names: str) -> None:
         (folder / name).touch()
 
 
-def listed(found: Found, folder: Path) -> list[str]:
+def listed(found: FoundFiles, folder: Path) -> list[str]:
     """Return the listed names relative to a folder, in order."""
     return [str(file.path.relative_to(folder)) for file in found.files]
 
 
-def refused(found: Found, folder: Path) -> list[str]:
+def refused(found: FoundFiles, folder: Path) -> list[str]:
     """Return the paths of the problems. Each reason must name its path."""
     assert all(reason.startswith(f"{path}: ") and reason.endswith(".") for path, reason in found.problems)
     return [str(path.relative_to(folder)) for path, _ in found.problems]

@@ -8,7 +8,7 @@ import soundfile
 
 from musicsim.errors import AudioDecodeError
 from musicsim.library.scan import analysis
-from musicsim.library.scan.analysis import Analysis, Skipped, Task, analyze
+from musicsim.library.scan.analysis import Analysis, AnalysisTask, SkippedFile, analyze
 from tests.sounds import SAMPLE_RATE, sound
 
 WAV = (
@@ -19,7 +19,7 @@ HEADS = {"wav": WAV, "flac": b"fLaC\x80\x00\x00\x22" + bytes(34), "mp3": b"\xff\
 
 
 def task_of(path, **options):
-    return Task(path, path.stat().st_size, path.parent / "frames", **options)
+    return AnalysisTask(path, path.stat().st_size, path.parent / "frames", **options)
 
 
 @pytest.mark.parametrize("ending", HEADS)
@@ -48,5 +48,5 @@ def test_real_silence_is_analyzed(tmp_path):
         file.truncate(44)
         file.truncate(44 + 2 * len(samples))
     silent = analyze(task_of(path, take_silent=False))
-    assert isinstance(silent, Skipped)
+    assert isinstance(silent, SkippedFile)
     assert silent.kind == "silent"

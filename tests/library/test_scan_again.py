@@ -11,7 +11,7 @@ import soundfile
 from musicsim.errors import AudioError, LibraryError
 from musicsim.library import Library
 from musicsim.library.scan import analysis
-from musicsim.library.scan.analysis import Task, analyze
+from musicsim.library.scan.analysis import AnalysisTask, analyze
 from musicsim.library.stores.files import NO_SOUND, SHORT, SILENT
 from tests.sounds import SAMPLE_RATE, write_song
 
@@ -301,7 +301,7 @@ def test_file_changed_during_analysis_is_read_again(store, tmp_path, monkeypatch
         return sound
 
     monkeypatch.setattr(analysis, "analyze_sound", slow)
-    outcome = analyze(Task(path, path.stat().st_size, tmp_path / "frames"))
+    outcome = analyze(AnalysisTask(path, path.stat().st_size, tmp_path / "frames"))
     assert len(calls) == 2
     assert outcome.sound.duration_s == pytest.approx(2.0)
     assert outcome.size == path.stat().st_size
@@ -318,6 +318,6 @@ def test_constantly_changing_file_gives_clear_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr(analysis, "analyze_sound", slow)
     with pytest.raises(AudioError, match=r"a\.flac changed while it was being read: scan again"):
-        analyze(Task(path, path.stat().st_size, tmp_path / "frames"))
+        analyze(AnalysisTask(path, path.stat().st_size, tmp_path / "frames"))
     monkeypatch.undo()
-    assert analyze(Task(path, path.stat().st_size, tmp_path / "frames")).sound.n_frames > 9
+    assert analyze(AnalysisTask(path, path.stat().st_size, tmp_path / "frames")).sound.n_frames > 9

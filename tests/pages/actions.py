@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from musicsim.ui.base.desk import Task
+from musicsim.ui.base.desk import Computation
 from musicsim.ui.base.frame import PAGES, SHELL
 from tests.waiting import PATIENCE_S, until
 
@@ -41,17 +41,17 @@ def run_until(app: AppTest, condition: Callable[[], bool]) -> AppTest:
 
 def end_just_after_first_look(monkeypatch) -> None:
     """Let every slow computation end right after a page first found it running."""
-    wait = Task.wait
+    wait = Computation.wait
     seen = set()
 
-    def wait_once(task: Task, seconds: float | None) -> bool:
+    def wait_once(task: Computation, seconds: float | None) -> bool:
         if task in seen:
             return wait(task, seconds)
         seen.add(task)
         wait(task, PATIENCE_S)
         return False
 
-    monkeypatch.setattr(Task, "wait", wait_once)
+    monkeypatch.setattr(Computation, "wait", wait_once)
 
 
 def model_choice(app: AppTest):

@@ -12,10 +12,10 @@ def _patient_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let pages show results, not progress: on a busy machine, results take longer than pages wait for them."""
     if "streamlit.testing.v1" not in sys.modules:  # no test of a page
         return
-    from musicsim.ui.base.desk import Task
+    from musicsim.ui.base.desk import Computation
 
-    wait = Task.wait
-    monkeypatch.setattr(Task, "wait", lambda task, _seconds: wait(task, PATIENCE_S))
+    wait = Computation.wait
+    monkeypatch.setattr(Computation, "wait", lambda task, _seconds: wait(task, PATIENCE_S))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from musicsim.explorer.search.matches import FEW, Match
+from musicsim.explorer.search.matches import FEW, TextMatch
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.ui.base.keys import Key
 from musicsim.ui.components import song_finder, song_list
@@ -102,7 +102,7 @@ def test_box_offers_only_its_kinds(full, mounted):
 
 def test_only_listed_entries_are_picked(mounted):
     picked = []
-    song_finder.find_entry("Playlist", [Match("name", "7", "Mine")], key="lists", on_pick=picked.append)
+    song_finder.find_entry("Playlist", [TextMatch("name", "7", "Mine")], key="lists", on_pick=picked.append)
     assert mounted.data["entries"] == [{"kind": "name", "value": "7", "title": "Mine", "sub": ""}]
     for value in ("8", "7"):
         answer(mounted, "picked", {"kind": "name", "value": value})

@@ -18,7 +18,7 @@ import numpy as np
 from musicsim import evaluation, relevance, search
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.errors import ModelError
-from musicsim.explorer.learning.search_ranking import HubReduction
+from musicsim.explorer.learning.search_ranking import QueryHubReduction
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.verdict import RANKING_MEASURES, Lead
 from musicsim.explorer.models.artifacts import load_report
@@ -62,7 +62,7 @@ class GenreScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class KindScores:
     """Scores of a model for one kind of ground truth."""
 
     kind: str  # one of KINDS
@@ -125,7 +125,7 @@ class Hub:
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class ListStatistics:
     """Statistics of all songs' lists, either in plain order or with hub reduction."""
 
     hubness: float  # skewness of the number of lists per song; a value above 1 means strong hubs
@@ -141,8 +141,8 @@ class Lists:
 class ListsOfBoth:
     """Lists without and with hub reduction, for `n_compared` of `n_songs` songs."""
 
-    plain: Lists
-    reduced: Lists
+    plain: ListStatistics
+    reduced: ListStatistics
     n_songs: int
     n_compared: int
 
@@ -162,7 +162,7 @@ class Quality:
     """Evaluation of a model. `lists` is None for fewer than two songs; `held_out` is None without held-out artists."""
 
     model: str
-    scores: Scores
+    scores: KindScores
     lists: ListsOfBoth | None
     held_out: HeldOut | None = None
 
@@ -188,7 +188,7 @@ def load_held_out(library: Library, record: ModelRecord) -> HeldOut | None:
 
 def measure_scores(
     snapshot: Snapshot, kind: str, *, split: str | None = None, progress: Progress = no_progress
-) -> Scores:
+) -> KindScores:
     """Rank all songs for each query, in the order of search, and score each ranking against the ground truth.
 
     `kind` is one of :data:`musicsim.explorer.requests.training.TRAINING_KINDS`. If `split` names a fixed split, its
@@ -214,7 +214,7 @@ def measure_scores(
     queries, X = _vectors(snapshot, query_rows), _vectors(snapshot, ranked)
     adjust = None
     if snapshot.library.settings["hub_reduction"]:
-        adjust = HubReduction(_vectors(snapshot, _sample(np.arange(snapshot.n_indexed), _MAX_RANKED)), X)
+        adjust = QueryHubReduction(_vectors(snapshot, _sample(np.arange(snapshot.n_indexed), _MAX_RANKED)), X)
     ranking = partial(_score_block, queries, X, adjust, relevance.restrict(query_rows, ranked))
     for block, block_scores in zip(blocks, map_blocks(snapshot.library, ranking, blocks, len(blocks)), strict=True):
         for name, values in scores.items():
@@ -223,7 +223,7 @@ def measure_scores(
     has_score = np.isfinite(scores["auc"])
     artists = [supervision.groups[i] for i in query_rows[has_score]]
     scores = {name: values[has_score] for name, values in scores.items()}
-    return Scores(
+    return KindScores(
         kind,
         {name: figure_of(values, artists) for name, values in scores.items()},
         n_queries=int(has_score.sum()),
@@ -249,7 +249,7 @@ def _vectors(snapshot: Snapshot, rows: Int64Array) -> Float32Array:
 
 
 def _score_block(
-    queries: Float32Array, X: Float32Array, adjust: HubReduction | None, relevance: Relevance, block: range
+    queries: Float32Array, X: Float32Array, adjust: QueryHubReduction | None, relevance: Relevance, block: range
 ) -> dict[str, Float64Array]:
     """Score a block of queries; may run in a worker process."""
     from scipy.spatial.distance import cdist
@@ -359,7 +359,7 @@ def _find_nearest(
 
 def _summarize(
     near: Int64Array, near_others: Int64Array, ids: Int64Array, artists: Int64Array, genres: Sequence[str | None]
-) -> Lists:
+) -> ListStatistics:
     counts = evaluation.k_occurrence(near, len(ids))
     query, place = np.nonzero(near >= 0)
     pairs = np.unique(np.column_stack([near[query, place], artists[query]]), axis=0)
@@ -376,7 +376,9 @@ def _summarize(
         if np.isfinite(own).any():
             same_of[genre] = float(np.nanmean(own))
     orphans = ids[counts == 0].tolist()
-    return Lists(evaluation.hubness(near, len(ids)), len(hubs) / len(ids), hubs, orphans, mean, same_of, confusion)
+    return ListStatistics(
+        evaluation.hubness(near, len(ids)), len(hubs) / len(ids), hubs, orphans, mean, same_of, confusion
+    )
 
 
 def _confusion(near: Int64Array, genres: Sequence[str | None], sizes: Mapping[str, int]) -> Confusion:

@@ -32,7 +32,7 @@ from musicsim.explorer.learning.task import (
     MAX_TESTED,
     Fold,
     LearningSettings,
-    Task,
+    LearningTask,
     TrainingProgress,
     artist_folds,
     choose_training_songs,
@@ -136,7 +136,7 @@ class _Clock:
 class _Choice:
     """Comparison of methods with the baseline, the sound alone."""
 
-    def __init__(self, task: Task, watcher: TrainingProgress, plain: Float64Array, stored: Attempts) -> None:
+    def __init__(self, task: LearningTask, watcher: TrainingProgress, plain: Float64Array, stored: Attempts) -> None:
         self._task, self._watcher = task, watcher
         known = np.concatenate([task.split.train, task.split.validation])
         rows = whole_groups(task.supervision.groups, known, _MAX_CHOSEN_ON)
@@ -273,7 +273,7 @@ class _Choice:
 
 
 def _scores(
-    task: Task, supervision: Supervision, L: Float64Array, queries: Int64Array, database: Int64Array
+    task: LearningTask, supervision: Supervision, L: Float64Array, queries: Int64Array, database: Int64Array
 ) -> dict[str, Float64Array]:
     relevance = supervision.relevance(database).restrict(queries, database)
     return task.score_queries(L, queries, database, relevance)
@@ -282,7 +282,7 @@ def _scores(
 class WithinSongs:
     """Covariances within classes of songs."""
 
-    def __init__(self, snapshot: Snapshot, task: Task) -> None:
+    def __init__(self, snapshot: Snapshot, task: LearningTask) -> None:
         self._task = task
         self._labels = {_LABELS[name]: getattr(snapshot.columns, name).texts() for name in ("artist", "folder")}
         self._snapshot = snapshot
@@ -344,7 +344,7 @@ class WithinSongs:
 class Ways:
     """Learning methods for the vectors of one model, or of several joined models."""
 
-    def __init__(self, task: Task, space: Float64Array, suffix: str = "") -> None:
+    def __init__(self, task: LearningTask, space: Float64Array, suffix: str = "") -> None:
         self._task, self._space, self._suffix = task, space, suffix
 
     def whitenings(self, within: WithinSongs) -> list[Way]:
@@ -432,7 +432,7 @@ def learn_automatically(
     is used. The report contains their scores; a later training without `quick` gets them as `stored`, so that it does
     not repeat the work.
     """
-    task = Task.from_settings(snapshot, settings, blocks)
+    task = LearningTask.from_settings(snapshot, settings, blocks)
     choose_training_songs(task)  # raises ModelError if there is too little data
     identity = np.eye(task.X.shape[1])
     plain = identity[blocks[0]] if blocks else identity
@@ -465,7 +465,7 @@ def learn_automatically(
     return L, report | changed
 
 
-def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array) -> list[_Stage]:
+def _plan(choice: _Choice, task: LearningTask, within: WithinSongs, plain: Float64Array) -> list[_Stage]:
     """Return all methods: means for the first result, then whitenings, then rankings, which take longer."""
     identity, ways = np.eye(task.X.shape[1]), Ways(task, plain)
     stages = [_Stage(ways.means()), _Stage(ways.whitenings(within))]
@@ -480,7 +480,7 @@ def _plan(choice: _Choice, task: Task, within: WithinSongs, plain: Float64Array)
 
 
 def _learn_chosen(
-    task: Task, choice: _Choice, chosen: Way, plain: Float64Array, watcher: TrainingProgress
+    task: LearningTask, choice: _Choice, chosen: Way, plain: Float64Array, watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
     """Evaluate a method on the test artists, then learn from all songs; use the baseline if a measure is worse."""
     known = np.concatenate([task.split.train, task.split.validation])
@@ -524,7 +524,7 @@ def _learn_chosen(
     return L, report
 
 
-def learn_ranking(task: Task, watcher: TrainingProgress) -> Float64Array | None:
+def learn_ranking(task: LearningTask, watcher: TrainingProgress) -> Float64Array | None:
     """Return L of the best ranking, or None if none is significantly better on held-out training artists."""
     plain = np.eye(task.X.shape[1])
     try:

@@ -18,7 +18,7 @@ from musicsim.explorer.learning.search_ranking import score_search
 from musicsim.explorer.learning.supervision import Supervision
 from musicsim.explorer.learning.task import (
     MAX_VALIDATED,
-    Task,
+    LearningTask,
     TrainingProgress,
     choose_training_songs,
     choose_validation_queries,
@@ -28,7 +28,7 @@ from musicsim.explorer.learning.task import (
 )
 from musicsim.explorer.learning.two_way import Space
 from musicsim.explorer.learning.verdict import first_within_error
-from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
+from musicsim.explorer.models.similarity_model import ModelMetrics, SimilarityModel
 from musicsim.explorer.requests.training import LOCAL, MEAN, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.wording import count
@@ -64,7 +64,7 @@ def learn_means(
     """Learn one metric, or one per region of songs, and return the model, L and the report."""
     from sklearn.base import clone
 
-    task = Task.from_settings(snapshot, settings, blocks)
+    task = LearningTask.from_settings(snapshot, settings, blocks)
     train, relevance = choose_training_songs(task)
     queries, database, untrained = choose_validation_queries(task, MAX_VALIDATED)
     path: list[dict[str, Any]] = []
@@ -106,7 +106,7 @@ def learn_means(
     model = snapshot.model.add_metric(learner.components_, snapshot.X)
     assert model.metric_ is not None
     if settings.method == LOCAL:
-        model.local_ = LocalMetrics.from_fit(learner, model.metric_)
+        model.local_ = ModelMetrics.from_fit(learner, model.metric_)
     report = describe_task(task) | compared | {"setting": chosen, "C": None, "path": path, "untrained": untrained}
     report["stopped_early"] = len(path) < len(grid)
     L: Float64Array = learner.components_

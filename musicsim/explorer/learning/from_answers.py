@@ -104,7 +104,7 @@ def count_votes(votes: Mapping[tuple[int, int], int], n_songs: int) -> relevance
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class LearnedMetric:
     """Result of learning from answers."""
 
     L: Float64Array  # (r, d): the metric learned from all answers
@@ -195,7 +195,7 @@ def learn_from_answers(
     random_state: int = 0,
     n_shuffles: int = 0,
     on_progress: Callable[[str, dict[str, Any]], bool],
-) -> Judged:
+) -> LearnedMetric:
     """Learn a metric from answers about songs X (n_songs, d), and evaluate it on held-out answers.
 
     `Cs` are the values of C to choose from. The loss is "order" for the comparisons themselves (algorithm 2.2), or a
@@ -278,7 +278,7 @@ class _Fits:
         self.untrained = float(self.plain.mean())
         self.held_out = np.full(len(answered), np.nan)
         self._priority: tuple[int, float] = (-1, 0.0)
-        self.best: Judged | None = None
+        self.best: LearnedMetric | None = None
 
     def fit(self, answered: Answered, C: float, message: str) -> tuple[Float64Array, dict[str, Any]]:
         """Return L and the report; raises _Stopped if the user stopped the fit, because its metric may do harm."""
@@ -298,7 +298,7 @@ class _Fits:
 
         L, report = self._learner.fit(answered.all(), C, on_step)
         if is_cut:
-            self.best = self.best or Judged(L, C, [_path_entry(C, [], report)])
+            self.best = self.best or LearnedMetric(L, C, [_path_entry(C, [], report)])
             raise _Stopped
         self._n_done += 1
         return L, report
@@ -307,13 +307,13 @@ class _Fits:
         """Return the share of each answer's comparisons that are in order under a metric."""
         return shares_in_order(self._learner.X @ L.T, answered)
 
-    def keep(self, result: Judged, priority: tuple[int, float]) -> None:
+    def keep(self, result: LearnedMetric, priority: tuple[int, float]) -> None:
         """Remember a result in case the user stops, unless its metric is 0 or its priority is not higher."""
         if result.L.any() and priority > self._priority:
             self._priority, self.best = priority, result
 
 
-def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> Judged:
+def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random_state: int) -> LearnedMetric:
     """Evaluate each fold with a metric learned from the others, then learn from all answers; raises _Stopped."""
     folds = answered.folds(_OUTER, random_state)
     for n_done, (train, test) in enumerate(folds, 1):
@@ -321,13 +321,13 @@ def _cross_validate(fits: _Fits, answered: Answered, Cs: Sequence[float], random
         C, path = _choose_strength(fits, answered.some(train), Cs, random_state, message)
         L, _ = fits.fit(answered.some(train), C, message)
         fits.held_out[test] = fits.shares(L, answered.some(test))
-        fits.keep(Judged(L, C, path), (2, n_done))
+        fits.keep(LearnedMetric(L, C, path), (2, n_done))
     C, path = _choose_strength(fits, answered, Cs, random_state, "choosing C")
     # with a C that is large enough for some of the answers, the metric learned from all of them may be 0
     for larger in sorted(other for other in Cs if other >= C):
         L, _ = fits.fit(answered, float(larger), "learning from all answers")
         if L.any():
-            return Judged(L, float(larger), path)
+            return LearnedMetric(L, float(larger), path)
     raise ModelError("nothing was learned: the metric is 0. Answer more questions or choose a larger C.")
 
 
@@ -343,10 +343,10 @@ def _choose_strength(
         for train, test in folds:
             L, report = fits.fit(answered.some(train), C, message)
             shares.append(fits.shares(L, answered.some(test)))
-            fits.keep(Judged(L, C, [*path, _path_entry(C, [], report)]), (0, 0.0))
+            fits.keep(LearnedMetric(L, C, [*path, _path_entry(C, [], report)]), (0, 0.0))
         path.append(_path_entry(C, shares, report))
         if folds:
-            fits.keep(Judged(L, C, path), (1, path[-1]["quality"]))
+            fits.keep(LearnedMetric(L, C, path), (1, path[-1]["quality"]))
     # never prefer a metric of 0, even if its share is high
     best = max(path, key=lambda entry: (entry["rank"] > 0, np.nan_to_num(entry["quality"], nan=-1.0)))
     return best["C"], path

@@ -16,8 +16,8 @@ from musicsim import evaluation
 from musicsim._arrays import Int64Array
 from musicsim.explorer.learning.search_ranking import join_scores
 from musicsim.explorer.learning.supervision import Supervision
-from musicsim.explorer.learning.task import Task, TrainingProgress, mean_score
-from musicsim.explorer.learning.two_way import RESAMPLED, Scores, Space, TwoWay
+from musicsim.explorer.learning.task import LearningTask, TrainingProgress, mean_score
+from musicsim.explorer.learning.two_way import RESAMPLED, ResampledScores, Space, TwoWay
 from musicsim.explorer.learning.verdict import Lead, leads_above
 
 N_SHUFFLES = 5
@@ -49,7 +49,7 @@ class Steps:
 
 
 def judge(
-    task: Task,
+    task: LearningTask,
     queries: Int64Array,
     database: Int64Array,
     plain: Space,
@@ -65,11 +65,11 @@ def judge(
     split = task.split
     two_way = TwoWay(queries, database, task.supervision.groups, reduce_hubs=task.reduces_hubs)
 
-    def score(space: Space, supervision: Supervision) -> Scores:
+    def score(space: Space, supervision: Supervision) -> ResampledScores:
         return two_way.score(space, supervision.relevance(database), supervision.groups)
 
     before, after = score(plain, task.supervision), score(learned, task.supervision)
-    shuffled: list[tuple[Scores, Scores]] = []
+    shuffled: list[tuple[ResampledScores, ResampledScores]] = []
     for number in range(N_SHUFFLES):
         if train is None or not steps.begin():
             break

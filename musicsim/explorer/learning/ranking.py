@@ -22,7 +22,7 @@ from musicsim.explorer.learning.task import (
     CS,
     MAX_TESTED,
     MAX_VALIDATED,
-    Task,
+    LearningTask,
     TrainingProgress,
     choose_training_songs,
     choose_validation_queries,
@@ -44,7 +44,7 @@ _PATIENCE = 2  # stop after this many consecutive values of C without improvemen
 class _Watch:
     """Plots the steps of the fits, and stops a path that no longer improves."""
 
-    def __init__(self, task: Task, watcher: TrainingProgress, n_fits: int) -> None:
+    def __init__(self, task: LearningTask, watcher: TrainingProgress, n_fits: int) -> None:
         self._task, self._watcher, self._n_fits = task, watcher, n_fits
         self._queries = task.queries(task.split.validation, MAX_VALIDATED)
         self.plain = task.score(None, *self._queries)
@@ -91,7 +91,7 @@ def learn_from_relevance(
     snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice], watcher: TrainingProgress
 ) -> tuple[Float64Array, dict[str, Any]]:
     """Learn L by ranking, and return L and the report."""
-    task = Task.from_settings(snapshot, settings, blocks)
+    task = LearningTask.from_settings(snapshot, settings, blocks)
     Cs = CS if settings.C is None else (settings.C,)
     n_steps = len(Cs) + N_SHUFFLES + 1
     chosen, train, path, is_finished = _fit_path(task, Cs, watcher, n_steps)
@@ -124,7 +124,7 @@ def learn_from_relevance(
     }
 
 
-def _create_learner(task: Task, **options: Any) -> Any:
+def _create_learner(task: LearningTask, **options: Any) -> Any:
     settings = task.settings
     k = settings.k if settings.loss in ("ndcg", "precision") else 10
     options |= {"loss": settings.loss, "k": k, "tol": _TOLERANCE, "max_cuts": _MAX_CUTS, "random_state": _SEED}
@@ -134,7 +134,7 @@ def _create_learner(task: Task, **options: Any) -> Any:
 
 
 def _fit_path(
-    task: Task, Cs: Sequence[float], watcher: TrainingProgress, n_steps: int
+    task: LearningTask, Cs: Sequence[float], watcher: TrainingProgress, n_steps: int
 ) -> tuple[dict[str, Any], Int64Array, list[dict[str, Any]], bool]:
     """Return the chosen entry of the path over C, its songs, the whole path, and False if the user stopped it early."""
     train, relevance = choose_training_songs(task)
@@ -177,7 +177,7 @@ def choose_entry(path: Sequence[dict[str, Any]], groups: Sequence[str], regulari
     return max(path, key=lambda entry: -np.inf if np.isnan(entry["quality"]) else entry["quality"])
 
 
-def _fit_all(task: Task, chosen: dict[str, Any], watcher: TrainingProgress, n_fits: int) -> Float64Array:
+def _fit_all(task: LearningTask, chosen: dict[str, Any], watcher: TrainingProgress, n_fits: int) -> Float64Array:
     """Learn L from all artists with the chosen C; return the chosen metric if the user stops it early."""
     rows = sample_songs(task, np.arange(len(task.X)))
 

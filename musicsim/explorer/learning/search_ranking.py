@@ -61,7 +61,7 @@ def search_distances(
     """Yield the distances (n, n_database) of the next n queries, and their relevance; see :func:`score_search`."""
     from scipy.spatial.distance import cdist
 
-    adjust = HubReduction(X if songs is None else X[songs], X[database]) if reduce_hubs else None
+    adjust = QueryHubReduction(X if songs is None else X[songs], X[database]) if reduce_hubs else None
     for start in range(0, len(queries), _QUERIES_AT_ONCE):
         rows = queries[start : start + _QUERIES_AT_ONCE]
         D = cdist(X[rows], X[database]) if distances is None else distances(rows)
@@ -70,7 +70,7 @@ def search_distances(
         yield D, relevance.restrict(np.arange(start, start + len(rows)))
 
 
-class HubReduction:
+class QueryHubReduction:
     """Mutual proximity of queries and a database, fitted on the songs of a library."""
 
     def __init__(self, songs: FloatingArray, database: FloatingArray) -> None:

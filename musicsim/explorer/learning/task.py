@@ -138,7 +138,7 @@ def mean_score(scores: Float64Array) -> float:
 
 
 @dataclass(slots=True)
-class Task:
+class LearningTask:
     """Songs, their ground truth, and the evaluation of metrics on held-out artists."""
 
     X: Float64Array
@@ -151,7 +151,7 @@ class Task:
     reduces_hubs: bool = True  # as search does in this library
 
     @classmethod
-    def from_settings(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> Task:
+    def from_settings(cls, snapshot: Snapshot, settings: LearningSettings, blocks: Sequence[slice]) -> LearningTask:
         """Set up a task; `blocks` are the columns of each joined model."""
         supervision = Supervision(
             snapshot, settings.supervision, k=settings.k, threshold=settings.threshold,
@@ -223,13 +223,13 @@ def what_changed(
     }
 
 
-def sample_songs(task: Task, rows: Int64Array) -> Int64Array:
+def sample_songs(task: LearningTask, rows: Int64Array) -> Int64Array:
     """Return the rows, or a sample of them if there are too many for a fit."""
     most = MAX_OF_KERNELS if task.has_kernels else MAX_SONGS
     return rows if len(rows) <= most else np.sort(task.rng.permutation(rows)[:most])
 
 
-def choose_training_songs(task: Task) -> tuple[Int64Array, Relevance]:
+def choose_training_songs(task: LearningTask) -> tuple[Int64Array, Relevance]:
     """Return the training songs and their ground truth; raises ModelError if there is too little data."""
     train = sample_songs(task, task.split.train)
     relevance = task.supervision.relevance_among(train)
@@ -241,7 +241,7 @@ def choose_training_songs(task: Task) -> tuple[Int64Array, Relevance]:
     return train, relevance
 
 
-def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64Array, float]:
+def choose_validation_queries(task: LearningTask, most: int) -> tuple[Int64Array, Int64Array, float]:
     """Return validation queries, their database and the score of plain distance; raises ModelError if that is NaN."""
     queries, database = task.queries(task.split.validation, most)
     untrained = task.score(None, queries, database)
@@ -250,7 +250,7 @@ def choose_validation_queries(task: Task, most: int) -> tuple[Int64Array, Int64A
     return queries, database, untrained
 
 
-def make_no_example_error(task: Task) -> ModelError:
+def make_no_example_error(task: LearningTask) -> ModelError:
     """Return the error for a task in which no held-out query can be evaluated."""
     return ModelError(
         f"according to {task.settings.supervision}, no held-out song has both a similar and a dissimilar song among "
@@ -258,7 +258,7 @@ def make_no_example_error(task: Task) -> ModelError:
     )
 
 
-def describe_task(task: Task) -> dict[str, Any]:
+def describe_task(task: LearningTask) -> dict[str, Any]:
     """Return the part of the report about the ground truth, the split, and each joined model on its own."""
     groups = np.asarray(task.supervision.groups)
     queries, database = task.queries(task.split.test, MAX_TESTED)

@@ -34,7 +34,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ResampledScores:
     """Scores in one space by measure: of each query, and their means in each resample."""
 
     each: Mapping[str, Float64Array]  # (n_queries,), nan for queries that are not scored
@@ -69,7 +69,7 @@ class TwoWay:
         n = len(self._of_queries)
         self._weights = rng.multinomial(n, np.full(n, 1 / n), (_N_DATABASES, _N_QUERIES)).transpose(2, 0, 1)
 
-    def score(self, space: Space, relevance: Relevance, groups: Sequence[str]) -> Scores:
+    def score(self, space: Space, relevance: Relevance, groups: Sequence[str]) -> ResampledScores:
         """Score a space; `relevance` covers all songs, and `groups` has their artists, perhaps in another order."""
         split = relevance.restrict(self._queries, self._database)
         artists = np.asarray(groups)
@@ -97,7 +97,7 @@ class TwoWay:
         n = np.bincount(of_queries, is_scored, len(self._of_queries))
         true = [np.bincount(of_queries, np.where(is_scored, each[name], 0.0), len(n)) for name in RESAMPLED]
         of_sets = _means(np.einsum("gbq,mg->mbq", self._weights, true), np.einsum("gbq,g->bq", self._weights, n))
-        return Scores(each, both, of_database, of_sets, int(np.count_nonzero(n)))
+        return ResampledScores(each, both, of_database, of_sets, int(np.count_nonzero(n)))
 
     def _score_query(self, d: FloatingArray, judgments: Int64Array, groups: Int64Array, own: str) -> Float64Array:
         scores = np.full((len(RESAMPLED), _N_DATABASES), np.nan)

@@ -10,7 +10,7 @@ import numpy as np
 
 from musicsim import evaluation
 from musicsim._arrays import Float64Array, FloatingArray
-from musicsim.explorer.learning.two_way import Scores
+from musicsim.explorer.learning.two_way import ResampledScores
 from musicsim.explorer.requests.training import ORDER_LOSS
 
 RANKING_MEASURES = {"auc": "AUC", "map": "MAP", "mrr": "MRR", "precision": "P@10"}
@@ -105,7 +105,9 @@ def first_within_error(scores: Sequence[Float64Array], groups: Sequence[Any]) ->
     return next(place for place in range(len(scores)) if place == best or not is_worse(place))
 
 
-def leads_above(before: Scores, after: Scores, shuffled: Sequence[tuple[Scores, Scores]]) -> dict[str, Lead]:
+def leads_above(
+    before: ResampledScores, after: ResampledScores, shuffled: Sequence[tuple[ResampledScores, ResampledScores]]
+) -> dict[str, Lead]:
     """Compare scores before and after learning, and their difference with that of each shuffled copy of the evidence.
 
     Each pair in `shuffled` has the scores before and after the training on one copy. Returns an empty dict if there are
@@ -130,7 +132,7 @@ def leads_above(before: Scores, after: Scores, shuffled: Sequence[tuple[Scores, 
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """A mean difference of scores, and its values in resamples as in :class:`Scores`."""
+    """A mean difference of scores, and its values in resamples as in :class:`ResampledScores`."""
 
     mean: float
     both: Float64Array
@@ -138,7 +140,7 @@ class _Gain:
     of_queries: Float64Array
 
     @classmethod
-    def of(cls, before: Scores, after: Scores, name: str) -> _Gain:
+    def of(cls, before: ResampledScores, after: ResampledScores, name: str) -> _Gain:
         differences = after.each[name] - before.each[name]
         mean = float(finite_mean(differences))
         parts = ("both", "of_database", "of_queries")

@@ -81,7 +81,7 @@ class StoredModel(Protocol):
         """Check the arrays of a part of this model, and return the number of dimensions of its vectors."""
 
 
-class Part(Protocol):
+class EncoderPart(Protocol):
     """Interface of a model that is part of an encoder."""
 
     @property
@@ -94,7 +94,7 @@ class Part(Protocol):
     def arrays(self) -> Arrays: ...
 
 
-LoadPart: TypeAlias = Callable[[AboutModel, Arrays], Part]
+LoadPart: TypeAlias = Callable[[AboutModel, Arrays], EncoderPart]
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class JointEncoder(encoders.Encoder):
 
     names: tuple[str, ...]
     model_ids: tuple[str, ...]  # ids in the library; if a model still exists, its stored vectors are read
-    parts: tuple[encoders.Part, ...]
+    parts: tuple[encoders.EncoderPart, ...]
 
     @property
     def n_features(self) -> int:
@@ -89,7 +89,7 @@ class JointEncoder(encoders.Encoder):
         return sum(model.n_dimensions_of_part(f"front_{number}_", part) for number, part in enumerate(parts))
 
 
-def _encode_part(part: encoders.Part, frames: encoders.Frames) -> encoders.Floats:
+def _encode_part(part: encoders.EncoderPart, frames: encoders.Frames) -> encoders.Floats:
     """Return a part's vector of one song, or NaN if the part has no features of the sound."""
     if part.encoder_.uses_audio:
         return part.vectors(part.features([frames]))[0]
@@ -99,7 +99,9 @@ def _encode_part(part: encoders.Part, frames: encoders.Frames) -> encoders.Float
     return part.vectors(features[np.newaxis])[0]
 
 
-def _part_reader(library: Library, part: encoders.Part, model_id: str, progress: Progress) -> encoders.ReadFeatures:
+def _part_reader(
+    library: Library, part: encoders.EncoderPart, model_id: str, progress: Progress
+) -> encoders.ReadFeatures:
     if any(record.id == model_id and record.is_complete for record in library.models.all(retired=True)):
         stored = library.vectors(model_id)
         return encoders.make_row_reader(stored.song_ids, lambda positions: stored.X[positions], part.n_dimensions)

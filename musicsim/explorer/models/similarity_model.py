@@ -30,7 +30,7 @@ _REFIT = "Refit it on the Library page."
 
 
 @dataclass(frozen=True, slots=True)
-class LocalMetrics:
+class ModelMetrics:
     """Metrics on the vectors of a model; their mean over songs is plain distance (SIGIR 2017, 4.4)."""
 
     anchors: Float64Array  # (m, d): the center of each region
@@ -38,7 +38,7 @@ class LocalMetrics:
     decay: float  # the weight of metric r at x falls as `exp(-decay (x - p_r)^T M_r (x - p_r))` (equation 11)
 
     @classmethod
-    def from_fit(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "LocalMetrics":
+    def from_fit(cls, learned: "metric.LGMMLByExample", components: Float64Array) -> "ModelMetrics":
         """Convert a fit on vectors x to the vectors ``components @ x``.
 
         `components` (d, d) is invertible, and ``components.T @ components`` is proportional to the fit's mean metric.
@@ -61,7 +61,7 @@ class LocalMetrics:
         return {"local_anchors": self.anchors, "local_metrics": self.metrics, "local_decay": np.float64(self.decay)}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Any]) -> "LocalMetrics | None":
+    def from_arrays(cls, arrays: dict[str, Any]) -> "ModelMetrics | None":
         """Restore from :meth:`arrays`; None if they contain no local metrics."""
         if "local_anchors" not in arrays:
             return None
@@ -103,7 +103,7 @@ class SimilarityModel:
         self.variance, self.random_state = variance, random_state
         self.lengths_: Float64Array | None = None
         self.metric_: Float64Array | None = None
-        self.local_: LocalMetrics | None = None
+        self.local_: ModelMetrics | None = None
 
     @property
     def kind(self) -> Representation:
@@ -274,9 +274,9 @@ class SimilarityModel:
         return _read(Path(folder), called or str(folder), remedy, cls.from_arrays)
 
     @staticmethod
-    def load_local(folder: str | Path) -> LocalMetrics | None:
+    def load_local(folder: str | Path) -> ModelMetrics | None:
         """Read only the local metrics of a saved model, or None; faster than :meth:`load`, with the same errors."""
-        return _read(Path(folder), str(folder), _REFIT, lambda _, arrays: LocalMetrics.from_arrays(arrays))
+        return _read(Path(folder), str(folder), _REFIT, lambda _, arrays: ModelMetrics.from_arrays(arrays))
 
     @classmethod
     def from_arrays(cls, about: AboutModel, arrays: dict[str, npt.NDArray[Any]]) -> "SimilarityModel":
@@ -285,7 +285,7 @@ class SimilarityModel:
         model.n_songs_ = about.n_songs
         model.mean_, model.axes_ = arrays["mean"], arrays["components"]
         model.weights_, model.lengths_, model.metric_ = (arrays.get(name) for name in ("weights", "lengths", "metric"))
-        model.local_ = LocalMetrics.from_arrays(arrays)
+        model.local_ = ModelMetrics.from_arrays(arrays)
         return model.use_encoder(model.kind.encoder.from_arrays(arrays, about, cls.from_arrays))
 
 

@@ -28,25 +28,25 @@ _MIN_WEIGHT = 1e-7  # smaller weights are not saved
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class TrainingPlaylists:
     """Playlists to fit on: the rows of their songs, and their categories."""
 
     rows: list[list[int]]
     categories: list[str | None]
 
-    def split(self) -> tuple[Lists, Lists]:
+    def split(self) -> tuple[TrainingPlaylists, TrainingPlaylists]:
         """Return a random three quarters of the playlists for training, and the held-out quarter."""
         order = np.random.default_rng(SEED).permutation(len(self.rows))
         n_held_out = round(_HELD_OUT * len(order))
         return self._select(order[n_held_out:]), self._select(order[:n_held_out])
 
-    def _select(self, places: Int64Array) -> Lists:
-        return Lists([self.rows[i] for i in places], [self.categories[i] for i in places])
+    def _select(self, places: Int64Array) -> TrainingPlaylists:
+        return TrainingPlaylists([self.rows[i] for i in places], [self.categories[i] for i in places])
 
 
-def collect_playlists(snapshot: Snapshot) -> Lists:
+def collect_playlists(snapshot: Snapshot) -> TrainingPlaylists:
     """Return people's playlists of at least two songs, without immediate repetitions and songs that lack a vector."""
-    lists = Lists([], [])
+    lists = TrainingPlaylists([], [])
     for saved in snapshot.library.saved_playlists.made_by_people():
         rows = snapshot.rows_of(saved.song_ids)
         rows = rows[rows >= 0]
@@ -65,7 +65,7 @@ def refit_walks(library: Library, progress: Progress) -> None:
             fit_walk(library, record.id, progress)
 
 
-def _digest(graph: playlist.Hypergraph, lists: Lists) -> str:
+def _digest(graph: playlist.Hypergraph, lists: TrainingPlaylists) -> str:
     digest = hashlib.sha256("\n".join([*graph.names, *map(str, lists.categories)]).encode("utf-8", "replace"))
     for part in (graph.incidence.indptr, graph.incidence.indices, *(np.array(rows) for rows in lists.rows)):
         digest.update(part.astype(np.int64).tobytes() + b"|")
@@ -94,7 +94,7 @@ def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
     if last is not None and last.facts.get("fitted_on") == digest:
         return
 
-    def graph_of(part: Lists) -> playlist.Hypergraph:
+    def graph_of(part: TrainingPlaylists) -> playlist.Hypergraph:
         if part is lists:
             return graph
         return build_hypergraph(snapshot, replace_company(sources, part.rows, progress), own=False)
@@ -115,7 +115,7 @@ def fit_walk(library: Library, model_id: str, progress: Progress) -> None:
 
 
 def _evaluate(
-    lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]
+    lists: TrainingPlaylists, graph_of: Callable[[TrainingPlaylists], playlist.Hypergraph]
 ) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
     """Return facts, including the gain on a held-out quarter of the playlists, and the gains of each dialect."""
     if len(lists.rows) < _MIN_TO_JUDGE:
@@ -130,7 +130,9 @@ def _evaluate(
     return {"n_playlists": len(lists.rows), "n_judged": len(test.rows), "gain": gain}, gains
 
 
-def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph]) -> playlist.Dialects:
+def fit_dialects(
+    lists: TrainingPlaylists, graph_of: Callable[[TrainingPlaylists], playlist.Hypergraph]
+) -> playlist.Dialects:
     """Fit the walk for all playlists, and the walks for the dialects.
 
     `graph_of` builds edges, including some from the co-occurrence of songs in the given playlists. These edges explain
@@ -140,12 +142,12 @@ def fit_dialects(lists: Lists, graph_of: Callable[[Lists], playlist.Hypergraph])
     if len(lists.rows) < _MIN_TO_JUDGE or "company" not in fitted.model().family_shares():
         return fitted
     company, held_out = lists.split()
-    uncategorized = Lists(held_out.rows, [None] * len(held_out.rows))
+    uncategorized = TrainingPlaylists(held_out.rows, [None] * len(held_out.rows))
     unbiased = _fit(graph_of(company), uncategorized, STRENGTH / 2)
     return fitted.reweight(playlist.kind_factors(fitted.model(), unbiased.model()))
 
 
-def _fit(graph: playlist.Hypergraph, lists: Lists, strength: float = STRENGTH) -> playlist.Dialects:
+def _fit(graph: playlist.Hypergraph, lists: TrainingPlaylists, strength: float = STRENGTH) -> playlist.Dialects:
     from sklearn.exceptions import ConvergenceWarning
 
     dialects = playlist.Dialects(

@@ -23,7 +23,7 @@ MatchKind = Literal["artist", "album", "song", "words", "name"]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class TextMatch:
     """A match for a text: `title`, followed by `sub` in gray."""
 
     kind: MatchKind
@@ -41,19 +41,21 @@ def trim_text(text: str) -> str:
     return " ".join(text[:_MAX_TEXT].split())
 
 
-def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = KINDS) -> list[Match]:
+def song_matches(snapshot: Snapshot, text: str, *, kinds: Collection[MatchKind] = KINDS) -> list[TextMatch]:
     """Return at most twenty artists, albums and songs whose names contain `text`, and a match for `text` as words."""
     results = snapshot.find(text, _MAX_MATCHES)
-    matches = [Match("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in results.artists]
+    matches = [
+        TextMatch("artist", clean(name), clean(name), f"artist, {count(n, 'song')}") for name, n in results.artists
+    ]
     for name, by, n in results.albums:
         sub = " · ".join(["album", *filter(None, [clean(by)]), count(n, "song")])
-        matches.append(Match("album", clean(f"{by}\n{name}"), clean(name), sub))
+        matches.append(TextMatch("album", clean(f"{by}\n{name}"), clean(name), sub))
     matches += [song_match(song) for song in results.songs]
     matches = [match for match in matches if match.kind in kinds]
     return matches + _word_matches(snapshot, text, matches) if "words" in kinds else matches
 
 
-def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list[Match]:
+def _word_matches(snapshot: Snapshot, text: str, names: Sequence[TextMatch]) -> list[TextMatch]:
     """Return a match if `text` is understood as words, and one by sound if an extension ranks songs by texts.
 
     If names also match, all of the text must be understood.
@@ -70,8 +72,8 @@ def _word_matches(snapshot: Snapshot, text: str, names: Sequence[Match]) -> list
     return [_words_match(words, sub), *by_sound]
 
 
-def _words_match(words: Words, sub: str) -> Match:
-    return Match("words", clean(words.known), clean(" · ".join(part.words for part in words.parts)), clean(sub))
+def _words_match(words: Words, sub: str) -> TextMatch:
+    return TextMatch("words", clean(words.known), clean(" · ".join(part.words for part in words.parts)), clean(sub))
 
 
 def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
@@ -85,7 +87,7 @@ def ids_of_match(snapshot: Snapshot, kind: MatchKind, value: str) -> Int64Array:
     return np.array([song.id for song in snapshot.songs_by_id(ids)], dtype=np.int64)
 
 
-def name_matches(names: Sequence[str], text: str) -> list[Match]:
+def name_matches(names: Sequence[str], text: str) -> list[TextMatch]:
     """Return at most twenty names that contain `text`, ignoring case; names that begin with it come first."""
     text = text.casefold()
     matching = [name for name in names if text in name.casefold()]
@@ -93,11 +95,11 @@ def name_matches(names: Sequence[str], text: str) -> list[Match]:
     return [name_match(name) for name in matching[:_MAX_MATCHES]]
 
 
-def song_match(song: Song) -> Match:
+def song_match(song: Song) -> TextMatch:
     """Return a song as a match."""
-    return Match("song", str(song.id), clean(song.title), clean(song.byline))
+    return TextMatch("song", str(song.id), clean(song.title), clean(song.byline))
 
 
-def name_match(name: str) -> Match:
+def name_match(name: str) -> TextMatch:
     """Return a name from a list as a match."""
-    return Match("name", clean(name), clean(name))
+    return TextMatch("name", clean(name), clean(name))

@@ -2,7 +2,7 @@
 
 Reasons are properties that two songs share: first artist, genre and tags, then tempo, key and descriptors ("both
 dark"), then parts of the sound ("similar rhythm"), the rarest first. The words for descriptors do not depend on the
-library (:mod:`musicsim.explorer.snapshot.heard`).
+library (:mod:`musicsim.explorer.snapshot.sound_words`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,8 +12,8 @@ from musicsim._arrays import Float32Array
 from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.search.shared_labels import Tags, find_shared_labels
 from musicsim.explorer.search.similar_parts import rank_parts
-from musicsim.explorer.snapshot.heard import CONTRARY, words_of
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.sound_words import CONTRARY, words_of
 from musicsim.library import Song
 
 _N_REASONS = 2

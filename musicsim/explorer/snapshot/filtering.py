@@ -17,7 +17,7 @@ from musicsim.explorer.requests.options import Option, list_changes, options_of
 from musicsim.explorer.snapshot.conditions import All, Among, AnyOf, Condition, Listed, Not, Within
 from musicsim.explorer.snapshot.fields import has_genre, has_tag, match_field
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.words import Part, Words, known_fields, parse_words, suggest_words
+from musicsim.explorer.snapshot.words import QueryPart, Words, known_fields, parse_words, suggest_words
 from musicsim.public import is_public, refuse_visitors
 from musicsim.wording import count
 
@@ -169,7 +169,7 @@ def _explain_unknown(snapshot: Snapshot, words: Words) -> str:
     return " ".join(sentences)
 
 
-def _condition_of_part(snapshot: Snapshot, part: Part) -> Condition:
+def _condition_of_part(snapshot: Snapshot, part: QueryPart) -> Condition:
     condition: Condition | None
     if part.parts:
         inner = tuple(_condition_of_part(snapshot, one) for one in part.parts)

@@ -24,10 +24,10 @@ import numpy.typing as npt
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, Uint8Array
 from musicsim.audio import DESCRIPTORS
 from musicsim.errors import NotFoundError, StorageError
-from musicsim.explorer.snapshot.heard import compare
 from musicsim.explorer.snapshot.map_view import Window
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.sound_colors import SOUNDS, sound_codes
+from musicsim.explorer.snapshot.sound_words import compare
 from musicsim.library import Labels, Library, SongColumns
 from musicsim.public import is_public, refuse_visitors
 

@@ -19,7 +19,7 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import OwnerOnlyError
 from musicsim.explorer.models.artifacts import load_clusters, load_map
-from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
+from musicsim.explorer.models.similarity_model import ModelMetrics, SimilarityModel
 from musicsim.explorer.snapshot import neighbors
 from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.same_sound import groups
@@ -179,7 +179,7 @@ class ModelRows:
         return SimilarityModel.load(self.folder)
 
     @cached_property
-    def local_metrics(self) -> LocalMetrics | None:
+    def local_metrics(self) -> ModelMetrics | None:
         """:attr:`SimilarityModel.local_`, without loading the rest of the model."""
         return SimilarityModel.load_local(self.folder)
 

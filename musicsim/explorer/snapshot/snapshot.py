@@ -14,7 +14,7 @@ import numpy.typing as npt
 from musicsim import search
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
-from musicsim.explorer.models.similarity_model import LocalMetrics, SimilarityModel
+from musicsim.explorer.models.similarity_model import ModelMetrics, SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
 from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
@@ -32,7 +32,7 @@ Rows = Sequence[int] | npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TextResults:
     """Results of a text search."""
 
     artists: list[tuple[str, int]]  # name, number of songs
@@ -68,7 +68,7 @@ class Snapshot:
         return self.model_rows.model if self.model_rows else None
 
     @property
-    def local_metrics(self) -> LocalMetrics | None:
+    def local_metrics(self) -> ModelMetrics | None:
         """The model's metrics, one per region; None for most models."""
         return self.model_rows.local_metrics if self.model_rows else None
 
@@ -255,7 +255,7 @@ class Snapshot:
         places = self.model_rows.places
         return self._table.names_at(places if rows is None else places[np.asarray(rows)])
 
-    def find(self, text: str, limit: int = 20) -> Found:
+    def find(self, text: str, limit: int = 20) -> TextResults:
         """Return at most `limit` artists, albums and songs whose name contains `text`, ignoring case.
 
         If nothing is found, a typo in `text` is allowed. Names that begin with it come first, then names with more
@@ -273,7 +273,7 @@ class Snapshot:
         n_others = max(limit // 2, limit - len(songs))
         n_artists = min(len(artists), max(n_others // 2, n_others - len(albums)))
         n_albums = min(len(albums), n_others - n_artists)
-        return Found(artists[:n_artists], albums[:n_albums], songs[: limit - n_artists - n_albums])
+        return TextResults(artists[:n_artists], albums[:n_albums], songs[: limit - n_artists - n_albums])
 
     def songs_with(self, text: str, limit: int, offset: int = 0) -> list[Song]:
         """Return at most `limit` songs for which :meth:`Song.matches` is true: matching titles first, then by id.

@@ -1,8 +1,8 @@
 """A color for the sound of a song, for covers and for the map.
 
 Calm songs have cool colors and lively songs warm ones; dark songs have deep colors and bright songs light ones. The
-color depends on two values of the song only, on the scales of :mod:`musicsim.explorer.snapshot.heard`, so it never
-changes. The page ``docs/listen/files.md`` shows the colors.
+color depends on two values of the song only, on the scales of :mod:`musicsim.explorer.snapshot.sound_words`, so it
+never changes. The page ``docs/listen/files.md`` shows the colors.
 """
 
 from functools import cache
@@ -56,17 +56,17 @@ def _hex(lightness: float, chroma: float, hue: float) -> str:
     return "#" + "".join(f"{round(255 * part):02x}" for part in coded.tolist())
 
 
-class Sound(NamedTuple):
+class SoundKind(NamedTuple):
     """A kind of sound."""
 
     name: str  # such as "dark, calm"
     shade: Shade
 
 
-def _list_sounds() -> tuple[Sound, ...]:
+def _list_sounds() -> tuple[SoundKind, ...]:
     (bright, dark), (lively, calm) = DESCRIPTORS["brightness"].words, DESCRIPTORS["energy"].words
     return tuple(
-        Sound(", ".join(filter(None, (tone, pace))) or _MIDDLE, Shade(lightness, _CHROMA, hue))
+        SoundKind(", ".join(filter(None, (tone, pace))) or _MIDDLE, Shade(lightness, _CHROMA, hue))
         for pace, hues in zip((calm, "", lively), _HUES, strict=True)
         for tone, lightness, hue in zip((dark, "", bright), _LIGHTNESS, hues, strict=True)
     )
@@ -85,7 +85,7 @@ def sound_codes(brightness: FloatingArray, energy: FloatingArray) -> Int64Array:
     return np.where(np.isnan(brightness) | np.isnan(energy), -1, len(_LIGHTNESS) * row + column)
 
 
-def sound_of(brightness: float | None, energy: float | None) -> Sound | None:
+def sound_of(brightness: float | None, energy: float | None) -> SoundKind | None:
     """Return the kind of sound of a song; None if its brightness or energy is unknown."""
     values = [np.array([np.nan if value is None else value]) for value in (brightness, energy)]
     code = int(sound_codes(*values)[0])

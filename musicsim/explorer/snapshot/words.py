@@ -68,7 +68,7 @@ _SAME_KEY = {"Db": "C#", "D#": "Eb", "Fb": "E", "E#": "F", "Gb": "F#", "G#": "Ab
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QueryPart:
     """Words that together are one condition."""
 
     text: str  # the words, without typos
@@ -78,7 +78,7 @@ class Part:
     along: tuple[str, int] | None = None  # name of a column; 1 if songs with larger values match better, else -1
     is_not: bool = False  # matching songs are excluded
     condition: FieldCondition | None = None  # the condition, if the text names a field
-    parts: "tuple[Part, ...]" = ()  # the conditions, if there are several
+    parts: "tuple[QueryPart, ...]" = ()  # the conditions, if there are several
     is_any: bool = False  # whether one of `parts` is enough
     rank: Callable[[], Int64Array] | None = field(default=None, compare=False)  # finds ids, the nearest in sound first
 
@@ -94,7 +94,7 @@ class Part:
 class Words:
     """The conditions in a text, and words that the library does not know."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[QueryPart, ...]
     strange: tuple[str, ...]  # words that match nothing
     problems: tuple[QueryProblem, ...] = ()  # terms that cannot be read
     lacks_ranking: bool = False  # whether the text says "sounds like", but no extension ranks songs by sound
@@ -176,7 +176,9 @@ class _Reader:
         if group.match == "any":
             alternatives = tuple(_join_parts(words.parts) for words in read if words.parts)
             meaning = " or ".join(one.words for one in alternatives)
-            parts = (Part(" or ".join(one.text for one in alternatives), meaning, parts=alternatives, is_any=True),)
+            parts = (
+                QueryPart(" or ".join(one.text for one in alternatives), meaning, parts=alternatives, is_any=True),
+            )
             parts = parts if len(alternatives) > 1 else alternatives
         return Words(
             parts,
@@ -195,14 +197,14 @@ class _Reader:
         if isinstance(term, FieldCondition):
             if is_public() and term.field in PRIVATE:
                 return Words((), (str(term),))
-            return Words((Part(str(term), term.meaning, condition=term),), ())
+            return Words((QueryPart(str(term), term.meaning, condition=term),), ())
         words = self._read_group(term)
         if not words.parts:
             return words
         part = _join_parts(words.parts)
         text = part.text if part.text.startswith("(") else f"({part.text})"
         if term.is_not:
-            part = Part(f"-{text}", f"not {part.words}", parts=(part,), is_not=True)
+            part = QueryPart(f"-{text}", f"not {part.words}", parts=(part,), is_not=True)
         elif part.is_any:
             part = replace(part, text=text)
         return replace(words, parts=(part,))
@@ -220,11 +222,11 @@ class _Reader:
         parts += [self._rank_by_sound(sound.strip()) for sound in sounds if sound.strip()]
         return Words(tuple(parts), tuple(word for word, is_not in unknown if is_not))
 
-    def _rank_by_sound(self, sound: str) -> Part:
+    def _rank_by_sound(self, sound: str) -> QueryPart:
         assert self.rank is not None
-        return Part(f"{BY_SOUND} {sound}", f"sounds like “{sound}”", rank=partial(self.rank, sound))
+        return QueryPart(f"{BY_SOUND} {sound}", f"sounds like “{sound}”", rank=partial(self.rank, sound))
 
-    def _read_tokens(self, tokens: Sequence[str]) -> tuple[list[Part], list[tuple[str, bool]]]:
+    def _read_tokens(self, tokens: Sequence[str]) -> tuple[list[QueryPart], list[tuple[str, bool]]]:
         """Return the parts, and the unknown words, each with whether it is after "not"."""
         parts, unknown, at = [], [], 0
         while at < len(tokens):
@@ -243,7 +245,7 @@ class _Reader:
             at += n
         return parts, unknown
 
-    def _read_part(self, tokens: Sequence[str], is_very: bool) -> tuple[Part | None, int]:
+    def _read_part(self, tokens: Sequence[str], is_very: bool) -> tuple[QueryPart | None, int]:
         """Return the longest part at the start of the tokens, and its length; allow typos only if nothing matches."""
         phrases = [(" ".join(tokens[:n]), n) for n in range(min(_MAX_PHRASE, len(tokens)), 0, -1)]
         for phrase, n in phrases:
@@ -261,25 +263,25 @@ class _Reader:
         part = self._read_part_of_name(word[0]) or self._find_in_titles(word[0])
         return part or self._read_mistyped(word[0], is_very) or self._ask_extensions(word[0]), 1
 
-    def _read_part_of_name(self, phrase: str) -> Part | None:
+    def _read_part_of_name(self, phrase: str) -> QueryPart | None:
         """Read a phrase that is part of the names of tags or folders."""
         keys = genre_key(phrase), genre_key(_SYNONYMS.get(phrase, phrase))
         tags = self._tags_by_word.get(keys[0]) or self._tags_by_word.get(keys[1])
         if tags:
             more = f" and {len(tags) - 1} more" if len(tags) > 1 else ""
-            return Part(phrase, f"“{tags[0]}”{more}", Filters(tags=frozenset(tags)))
+            return QueryPart(phrase, f"“{tags[0]}”{more}", Filters(tags=frozenset(tags)))
         folders = self._folders_by_word.get(keys[0])
         if folders:
             rows = np.flatnonzero(self._snapshot.columns.folder.is_in(folders))
             names = [name for name in folders[0].split(os.sep) if keys[0] in genre_key(name)]
-            return Part(phrase, f"in “{names[-1]}”", song_ids=self._snapshot.row_ids[rows])
+            return QueryPart(phrase, f"in “{names[-1]}”", song_ids=self._snapshot.row_ids[rows])
         return None
 
-    def _find_in_titles(self, word: str) -> Part | None:
+    def _find_in_titles(self, word: str) -> QueryPart | None:
         is_word = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
         songs = self._snapshot.songs_with(word, _MAX_TITLES) if len(word) >= _MIN_TYPO else []
         ids = [song.id for song in songs if is_word.search(song.title)]
-        return Part(word, f"“{word}” in the title", song_ids=np.array(ids, dtype=np.int64)) if ids else None
+        return QueryPart(word, f"“{word}” in the title", song_ids=np.array(ids, dtype=np.int64)) if ids else None
 
     @cached_property
     def _folders_by_word(self) -> dict[str, list[str]]:
@@ -304,12 +306,12 @@ class _Reader:
         tags = [name for name, _ in counts.most_common(n) if name not in words]
         return [*tags[: max(0, n - len(words))], *words][:n]
 
-    def _read_phrase(self, phrase: str, is_very: bool) -> Part | None:
+    def _read_phrase(self, phrase: str, is_very: bool) -> QueryPart | None:
         key = genre_key(phrase)
         word = _SYNONYMS.get(phrase, phrase)
         tags = self._tags.get(key) or self._tags.get(genre_key(word))
         if tags:
-            return Part(phrase, f"“{tags[0]}”", Filters(tags=frozenset(tags)))
+            return QueryPart(phrase, f"“{tags[0]}”", Filters(tags=frozenset(tags)))
         if word in _DESCRIPTORS:
             return self._read_descriptor(word, is_very)
         part = _read_years(phrase) or _read_tempo(phrase) or _read_key(phrase)
@@ -317,11 +319,11 @@ class _Reader:
             return part
         artists = self._artists.get(key)
         if artists and phrase not in _FILLERS:
-            return Part(phrase, f"by {artists[0]}", Filters(artists=frozenset(artists)))
+            return QueryPart(phrase, f"by {artists[0]}", Filters(artists=frozenset(artists)))
         about = phrase.removeprefix(f"{_ABOUT} ")
         return self._ask_extensions(about) if about != phrase and " " not in about else None
 
-    def _read_mistyped(self, phrase: str, is_very: bool) -> Part | None:
+    def _read_mistyped(self, phrase: str, is_very: bool) -> QueryPart | None:
         """Correct a typo; only artists with the same first letter are compared, because there are many."""
         key = genre_key(phrase)
         if len(key) < _MIN_TYPO:
@@ -335,7 +337,7 @@ class _Reader:
             return self._read_part_of_name(right)
         return None
 
-    def _read_descriptor(self, word: str, is_very: bool) -> Part | None:
+    def _read_descriptor(self, word: str, is_very: bool) -> QueryPart | None:
         name, side = _DESCRIPTORS[word]
         share = 1 / 6 if is_very else 1 / 3
         bounds = _find_bounds(self._snapshot, name, (0.0, share) if side else (1 - share, 1.0))
@@ -346,21 +348,21 @@ class _Reader:
             scale, unit = _UNITS[name]
             meaning += f" ({'up to' if side else 'from'} {bounds[side] / scale:.0f} {unit})"
         condition: dict[str, Any] = {name: bounds}
-        return Part(word, meaning, Filters(**condition), along=(name, -1 if side else 1))
+        return QueryPart(word, meaning, Filters(**condition), along=(name, -1 if side else 1))
 
-    def _ask_extensions(self, word: str) -> Part | None:
+    def _ask_extensions(self, word: str) -> QueryPart | None:
         for find in load_hooks(FilterByWord):
             if (match := find(self._snapshot.library, word)) is not None:
-                return Part(word, match[0], song_ids=match[1])
+                return QueryPart(word, match[0], song_ids=match[1])
         return None
 
 
-def _join_parts(parts: tuple[Part, ...]) -> Part:
+def _join_parts(parts: tuple[QueryPart, ...]) -> QueryPart:
     """Return several conditions as one; a single condition stays as it is."""
     if len(parts) == 1:
         return parts[0]
     text = " ".join(part.text for part in parts)
-    return Part(f"({text})", " and ".join(part.words for part in parts), parts=parts)
+    return QueryPart(f"({text})", " and ".join(part.words for part in parts), parts=parts)
 
 
 def _group_spellings(names: Iterable[str]) -> dict[str, list[str]]:
@@ -380,13 +382,13 @@ def _group_by_word(names: Iterable[str], split: Callable[[str], Iterable[str]]) 
     return {word: list(group) for word, group in groups.items()}
 
 
-def _read_years(phrase: str) -> Part | None:
+def _read_years(phrase: str) -> QueryPart | None:
     decade, years, bound = _DECADE.fullmatch(phrase), _YEARS.fullmatch(phrase), _BOUND.fullmatch(phrase)
     if bound:
         word, year = bound[1], int(bound[2])
         first = year + (word == "after") if word in ("since", "after") else _FIRST_YEAR
         last = year - (word == "before") if word in ("before", "until") else _LAST_YEAR
-        return Part(phrase, phrase, Filters(years=(first, last)))
+        return QueryPart(phrase, phrase, Filters(years=(first, last)))
     if decade:
         first = int(decade[1]) if len(decade[1]) == 4 else int(decade[1]) + (1900 if int(decade[1]) >= 30 else 2000)
         last = first + 9
@@ -398,25 +400,25 @@ def _read_years(phrase: str) -> Part | None:
         return None
     if not _FIRST_YEAR <= first <= last <= _LAST_YEAR:
         return None
-    return Part(phrase, f"{first}" if first == last else f"{first} to {last}", Filters(years=(first, last)))
+    return QueryPart(phrase, f"{first}" if first == last else f"{first} to {last}", Filters(years=(first, last)))
 
 
-def _read_tempo(phrase: str) -> Part | None:
+def _read_tempo(phrase: str) -> QueryPart | None:
     match = _TEMPO.fullmatch(phrase)
     if not match:
         return None
     tempo = int(match[1])
     bounds = (tempo * (1 - _TEMPO_WITHIN), tempo * (1 + _TEMPO_WITHIN))
-    return Part(phrase, f"about {tempo} beats/min", Filters(tempo=bounds))
+    return QueryPart(phrase, f"about {tempo} beats/min", Filters(tempo=bounds))
 
 
-def _read_key(phrase: str) -> Part | None:
+def _read_key(phrase: str) -> QueryPart | None:
     if phrase in MODES:
-        return Part(phrase, phrase, Filters(modes=frozenset({phrase})))
+        return QueryPart(phrase, phrase, Filters(modes=frozenset({phrase})))
     match = _KEY.fullmatch(phrase)
     if not match or not (match[2] or match[3]):  # a single letter is ambiguous
         return None
     name = match[1].upper() + {"": "", "#": "#", "♯": "#", " sharp": "#"}.get(match[2] or "", "b")
     name = _SAME_KEY.get(name, name)
     modes = frozenset({match[3]} if match[3] else ())
-    return Part(phrase, " ".join([name, *modes]), Filters(keys=frozenset({name}), modes=modes))
+    return QueryPart(phrase, " ".join([name, *modes]), Filters(keys=frozenset({name}), modes=modes))

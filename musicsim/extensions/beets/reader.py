@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import Any
 
 from musicsim.errors import LibraryError
-from musicsim.library import MBID, Format, Gatherer, NamedSong, RawBytes, plain_name
+from musicsim.library import MBID, Gatherer, ImportFormat, NamedSong, RawBytes, plain_name
 
 _TAG_COLUMNS = ("genres", "genre", "style")  # "genres" has replaced "genre" since beets 2.6
 _COLUMNS = ("id", "path", "artist", "title", "album", "mb_trackid", *_TAG_COLUMNS)
@@ -73,7 +73,7 @@ def _enter(rows: Gatherer, item: dict[str, Any], rating: float) -> None:
 
 
 FORMATS = {
-    "beets": Format(
+    "beets": ImportFormat(
         "beets library (library.db)", "tags", read_beets, RawBytes,
         signs=("SQLite format 3\0", "item_attributes", "album_attributes"),  # the file type, and names of two tables
     )

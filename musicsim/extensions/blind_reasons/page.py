@@ -16,7 +16,7 @@ _LENGTH = 12  # number of songs in the playlist that a question's step is drawn 
 _KEY = "blind_reason"
 _LABELS = ("Reason 1 is true", "I cannot tell", "Reason 2 is true")
 
-_SESSION = Session(Key(_KEY, Sitting[blind.Question], "questions about reasons, and the answers"), blind.record)
+_SESSION = Session(Key(_KEY, Sitting[blind.ReasonQuestion], "questions about reasons, and the answers"), blind.record)
 
 
 @visitor_may
@@ -55,7 +55,7 @@ def _ask(snapshot: Snapshot) -> None:
         st.rerun()
 
 
-def _show_reasons(asked: Asked[blind.Question]) -> None:
+def _show_reasons(asked: Asked[blind.ReasonQuestion]) -> None:
     """Show the reasons, then the buttons for the answer or the solution."""
     reasons, true = asked.question.reasons, asked.question.true
     st.markdown("\n".join(f"{n}. {plain(capitalize(edge.label))}" for n, edge in enumerate(reasons, start=1)))

@@ -21,7 +21,7 @@ _MAX_TRIES = 20  # maximum number of playlists to search for a step
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReasonQuestion:
     """A step of a playlist, and two reasons in random order."""
 
     songs: tuple[Song, Song]
@@ -32,7 +32,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ReasonResults:
     """The share of questions in which the true reason was found; unsure answers do not count."""
 
     found: Rate
@@ -42,7 +42,7 @@ class Results:
 
 def draw_question(
     walk: Walk, request: PlaylistRequest, random_state: int | np.random.Generator | None = None
-) -> Question | None:
+) -> ReasonQuestion | None:
     """Generate a playlist for the request, and return a question about one of its steps.
 
     Steps without a reason or without a suitable false reason are skipped. If all steps are skipped in 20 playlists, the
@@ -63,13 +63,13 @@ def draw_question(
                 p = np.array([other.probability for other in others])
                 reasons = shuffle_sides(reason, others[int(rng.choice(len(others), p=p / p.sum()))], rng)
                 model = walk.snapshot.record
-                return Question(
+                return ReasonQuestion(
                     (song, following), reasons, reasons.index(reason), model.id if model else None, request.dialect
                 )
     return None
 
 
-def record(opinions: Opinions, question: Question, chosen: int | None) -> int:
+def record(opinions: Opinions, question: ReasonQuestion, chosen: int | None) -> int:
     """Save an answer with the songs, both reasons and the model; return the answer's id."""
     return opinions.judgments.add(
         "", KIND, (), chosen, options=[edge.label for edge in question.reasons],
@@ -78,7 +78,7 @@ def record(opinions: Opinions, question: Question, chosen: int | None) -> int:
     )  # fmt: skip
 
 
-def summarize(answers: Sequence[Judgment]) -> Results:
+def summarize(answers: Sequence[Judgment]) -> ReasonResults:
     """Return the share of true reasons that were found, with its interval, and this share for each family."""
     found, by_family = [], defaultdict(list)
     for answer in answers:
@@ -89,10 +89,10 @@ def summarize(answers: Sequence[Judgment]) -> Results:
         for family in playlist.edge_families([answer.context["edges"][answer.context["true"]]])[0]:
             by_family[EDGE_FAMILIES[family][0]].append(case)
     rates = {family: measure_rate(cases) for family, cases in sorted(by_family.items())}
-    return Results(measure_rate(found), len(answers) - len(found), rates)
+    return ReasonResults(measure_rate(found), len(answers) - len(found), rates)
 
 
-def describe(results: Results) -> str:
+def describe(results: ReasonResults) -> str:
     """Describe the results in one or two sentences."""
     found = results.found
     unsure = f" You could not tell in {count(results.n_unsure, 'question')}." if results.n_unsure else ""

@@ -124,7 +124,7 @@ def _check_certificates(address: str) -> None:
 
 
 class ClusterPool(AbstractContextManager["ClusterPool"]):
-    """A client for the scheduler at an address (see :class:`musicsim.library.processes.pools.Pool`)."""
+    """A client for the scheduler at an address (see :class:`musicsim.library.processes.pools.WorkerPool`)."""
 
     shares_disk = False
 

@@ -1,10 +1,10 @@
 """Evaluation of playlists: methods predict the held-out second half of a list from its first half."""
 
-from musicsim.hooks import Extension, Job, Section
+from musicsim.hooks import Extension, JobKind, Section
 
 EXTENSION = Extension(
     name="continuation",
     command_options={"evaluate": "cli:evaluate_options"},
-    jobs={"continue": Job("continuation:run_job", "Continuing held-out lists", unit="continuation")},
+    jobs={"continue": JobKind("continuation:run_job", "Continuing held-out lists", unit="continuation")},
     sections=(Section("research", "page:draw", title="Playlists", tab="playlists", group="Evaluate", place=30),),
 )

@@ -16,9 +16,9 @@ from scipy import sparse
 from musicsim import evaluation, playlist
 from musicsim._arrays import Float64Array, FloatingArray, Int64Array, IntegerArray
 from musicsim.errors import ModelError
-from musicsim.explorer import Lists as Listed
 from musicsim.explorer import (
     Snapshot,
+    TrainingPlaylists,
     build_hypergraph,
     collect_playlists,
     fit_dialects,
@@ -59,7 +59,7 @@ _TIES = 1e-6  # weight of popularity relative to cosines, so small that it only 
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ContinuationTask:
     """Training lists and the first halves of the lists to continue; lists contain song rows."""
 
     n_songs: int
@@ -80,7 +80,7 @@ class Task:
         return matrix
 
 
-def ways(task: Task) -> Ways:
+def ways(task: ContinuationTask) -> Ways:
     """Return all methods for which the task has data."""
     plays = np.asarray(task.matrix(task.train).sum(axis=0)).ravel().astype(np.float64)
     popularity = plays / (1 + plays.max())  # below 1, so that it only breaks ties between counts
@@ -134,7 +134,7 @@ def _nearest(vectors: FloatingArray) -> Score:
     return score
 
 
-def _item_knn(task: Task, popularity: Float64Array) -> Score:
+def _item_knn(task: ContinuationTask, popularity: Float64Array) -> Score:
     """Score songs by how often they share lists with the first songs (cosines summed over their 200 neighbors)."""
     lists = task.matrix(task.train).astype(np.float64)
     together = sparse.csr_array(lists.T @ lists)
@@ -152,7 +152,7 @@ def _item_knn(task: Task, popularity: Float64Array) -> Score:
     return score
 
 
-def _als(task: Task) -> Score:
+def _als(task: ContinuationTask) -> Score:
     """Alternating least squares (Hu, Koren, Volinsky 2008); a list's factors are computed from its first songs."""
     _, songs = playlist.als_factors(
         task.matrix(task.train), N_FACTORS, penalty=ALS_PENALTY, alpha=ALS_ALPHA, n_passes=ALS_STEPS,
@@ -162,7 +162,7 @@ def _als(task: Task) -> Score:
     return lambda at, _: songs @ lists[at]
 
 
-def _bpr(task: Task) -> Score:
+def _bpr(task: ContinuationTask) -> Score:
     """Bayesian personalized ranking (Rendle et al. 2009), also fitted to first songs: lists cannot be added later."""
     lists, songs, bias = playlist.bpr_factors(
         task.matrix([*task.train, *task.begun]), N_FACTORS, learning_rate=BPR_LEARNING_RATE, penalty=BPR_PENALTY,
@@ -251,7 +251,9 @@ def recommend(scores: Float64Array, begun: Sequence[int]) -> Int64Array:
     return best[np.argsort(-new_scores[best], kind="stable")[:n]]
 
 
-def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress) -> dict[str, dict[str, Float64Array]]:
+def measure(
+    task: ContinuationTask, rest: Lists, by: Ways, progress: Progress = no_progress
+) -> dict[str, dict[str, Float64Array]]:
     """Return the scores per method in `by`, measure and list; `rest` contains the second halves of the lists."""
     scores = {}
     for number, (name, fit) in enumerate(by.items()):
@@ -267,21 +269,21 @@ def measure(task: Task, rest: Lists, by: Ways, progress: Progress = no_progress)
 
 def task_of(
     snapshot: Snapshot, kind: str, train: Lists, begun: Lists, progress: Progress = no_progress, random_state: int = 0
-) -> Task:
+) -> ContinuationTask:
     """Return a task with the app's data, but with co-occurrence edges from the training lists only."""
     sources = load_sources(snapshot)
     if kind == "sittings":
         sources = replace(sources, listeners={})  # drop listeners' groups, which contain the evaluated sessions
 
-    def graph_of(lists: Listed) -> playlist.Hypergraph:
+    def graph_of(lists: TrainingPlaylists) -> playlist.Hypergraph:
         return build_hypergraph(snapshot, replace_company(sources, lists.rows, progress), own=False)
 
     def fit_walk(lists: Lists) -> playlist.PlaylistModel:
         rows = [list(songs) for songs in lists]
-        return fit_dialects(Listed(rows, [None] * len(rows)), graph_of).model()
+        return fit_dialects(TrainingPlaylists(rows, [None] * len(rows)), graph_of).model()
 
     artists = snapshot.columns.artist.codes
-    return Task(snapshot.n_indexed, train, begun, fit_walk, artists, snapshot.X, random_state)
+    return ContinuationTask(snapshot.n_indexed, train, begun, fit_walk, artists, snapshot.X, random_state)
 
 
 def continue_lists(library: Library, kind: str, progress: Progress = no_progress) -> Continued:

@@ -1,6 +1,6 @@
 """A new mix every day, and automatic pickup of new files."""
 
-from musicsim.hooks import Command, Extension, Job, Section
+from musicsim.hooks import Command, Extension, JobKind, Section
 
 EXTENSION = Extension(
     name="daily",
@@ -13,8 +13,8 @@ EXTENSION = Extension(
         "watch": Command("cli:watch", "Pick up new files and make a mix every day, without the app.", "Library"),
     },
     jobs={
-        "pickup": Job("watching:pick_up", "Picking up new files", unit="file", uses_pool=True),
-        "daily": Job("watching:make_mixes", "Making today's mixes", unit="mix"),
+        "pickup": JobKind("watching:pick_up", "Picking up new files", unit="file", uses_pool=True),
+        "daily": JobKind("watching:make_mixes", "Making today's mixes", unit="mix"),
     },
     sections=(Section("playlist", "page:draw", title="Daily mixes", place=30),),
     http_router="server:router",

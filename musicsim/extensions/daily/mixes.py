@@ -15,7 +15,7 @@ from musicsim import registry
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer import GeneratedPlaylist, Walk, render_song, take_snapshot
 from musicsim.extensions.daily.options import DailySettings, parse_stored, read_settings
-from musicsim.extensions.daily.plans import MINUTES, Plan, Skipped, plan_mixes
+from musicsim.extensions.daily.plans import MINUTES, Plan, SkippedMix, plan_mixes
 from musicsim.hooks import ListPlaylistServers, PlaylistServer
 from musicsim.library import Library, atomic_path, change_text, m3u8, replace_playlists
 from musicsim.progress import Progress, no_progress
@@ -32,7 +32,7 @@ _MAX_NAME = 100  # characters of a file name; file systems allow 255 bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Mix:
+class DailyMix:
     name: str
     why: str
     song_ids: tuple[int, ...]
@@ -50,28 +50,28 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MixRun:
     """The mixes of one day."""
 
     day: str  # such as 2026-11-26, in local time
     made_at: float  # seconds since 1970
     seconds: float
     cpu_seconds: float
-    mixes: tuple[Mix, ...]
-    skipped: tuple[Skipped, ...]
+    mixes: tuple[DailyMix, ...]
+    skipped: tuple[SkippedMix, ...]
     written: Written
 
 
 @dataclass(frozen=True, slots=True)
 class DailyState:
-    runs: tuple[Run, ...] = ()  # the current one, then the one of an earlier day
+    runs: tuple[MixRun, ...] = ()  # the current one, then the one of an earlier day
     last_day: str = ""  # the last day on which mixes were made; they may have been undone since
 
     @property
-    def current(self) -> Run | None:
+    def current(self) -> MixRun | None:
         return self.runs[0] if self.runs else None
 
-    def before(self, day: str) -> Run | None:
+    def before(self, day: str) -> MixRun | None:
         """Return the last run of a different day."""
         return next((run for run in self.runs if run.day != day), None)
 
@@ -92,14 +92,14 @@ def update_state(library: Library, change: Callable[[DailyState], DailyState]) -
         replace_playlists(connection, [(mix.name, None, mix.song_ids, mix.details) for mix in mixes], SOURCE)
 
 
-def _mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> Mix:
+def _mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> DailyMix:
     """Return a generated playlist as a mix, with the reasons that the Playlist page shows."""
     taken = [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in drawn.steps.items()]
     details = {"taken": taken, "seed": seed, "notes": [plan.why, *drawn.notes]}
-    return Mix(plan.name, plan.why, tuple(song.id for song in drawn.songs), drawn.duration_s, details)
+    return DailyMix(plan.name, plan.why, tuple(song.id for song in drawn.songs), drawn.duration_s, details)
 
 
-def make_daily_mixes(library: Library, day: date | None = None, progress: Progress = no_progress) -> Run:
+def make_daily_mixes(library: Library, day: date | None = None, progress: Progress = no_progress) -> MixRun:
     """Make and write the mixes of a day, by default today in local time. They replace the last ones.
 
     Each mix lasts 58 to 62 minutes, or less if too few songs match. Songs of the day before and of the day's other
@@ -111,7 +111,7 @@ def make_daily_mixes(library: Library, day: date | None = None, progress: Progre
     before = state.before(day.isoformat())
     mixes, skipped = _generate(library, day, before, progress)
     written = publish(library, mixes, state.current, read_settings(library))
-    run = Run(
+    run = MixRun(
         day.isoformat(), time.time(), time.monotonic() - wall, time.process_time() - cpu, tuple(mixes), tuple(skipped),
         written,
     )  # fmt: skip
@@ -124,7 +124,7 @@ def make_daily_mixes(library: Library, day: date | None = None, progress: Progre
     return run
 
 
-def undo_daily_mixes(library: Library) -> Run | None:
+def undo_daily_mixes(library: Library) -> MixRun | None:
     """Replace the mixes by those of the day before, and return these; None if there are none."""
     state = read_state(library)
     if state.current is None:
@@ -142,23 +142,25 @@ def undo_daily_mixes(library: Library) -> Run | None:
     return restored
 
 
-def _generate(library: Library, day: date, before: Run | None, progress: Progress) -> tuple[list[Mix], list[Skipped]]:
+def _generate(
+    library: Library, day: date, before: MixRun | None, progress: Progress
+) -> tuple[list[DailyMix], list[SkippedMix]]:
     snapshot = take_snapshot(library)
     progress("weighting the songs' common features")
     walk = Walk(snapshot)
     used = {i for mix in before.mixes for i in mix.song_ids} if before else set()
-    mixes: list[Mix] = []
-    skipped: list[Skipped] = []
+    mixes: list[DailyMix] = []
+    skipped: list[SkippedMix] = []
     plans = list(plan_mixes(snapshot, day))
     for number, plan in enumerate(plans):
         progress(plan.name, number, len(plans))
-        if isinstance(plan, Skipped):
+        if isinstance(plan, SkippedMix):
             skipped.append(plan)
             continue
         seed = day.toordinal() * _SEEDS_PER_DAY + number
         drawn = _draw(walk, plan, frozenset(used), seed)
         if drawn is None:
-            skipped.append(Skipped(plan.name, "Too few songs match."))
+            skipped.append(SkippedMix(plan.name, "Too few songs match."))
             continue
         mixes.append(_mix_of(plan, drawn, seed))
         used |= set(mixes[-1].song_ids)
@@ -190,7 +192,7 @@ def playlist_servers(library: Library) -> dict[str, PlaylistServer]:
     }
 
 
-def publish(library: Library, mixes: Sequence[Mix], before: Run | None, settings: DailySettings) -> Written:
+def publish(library: Library, mixes: Sequence[DailyMix], before: MixRun | None, settings: DailySettings) -> Written:
     """Write mixes to the folder and the servers of the settings, and remove the other copies of the run `before`."""
     files: list[str] = []
     sent: list[tuple[str, str]] = []
@@ -236,7 +238,7 @@ def _note(problems: list[str]) -> Iterator[None]:
         problems.append(str(error))
 
 
-def summarize(run: Run) -> str:
+def summarize(run: MixRun) -> str:
     """Return a sentence about the result of a run."""
     facts = [f"{count(len(run.mixes), 'mix')}, {len(run.skipped)} skipped"]
     written = run.written

@@ -5,7 +5,7 @@ from datetime import datetime
 import streamlit as st
 
 from musicsim.explorer import Snapshot
-from musicsim.extensions.daily.mixes import Mix, Run, playlist_servers, read_state, summarize, undo_daily_mixes
+from musicsim.extensions.daily.mixes import DailyMix, MixRun, playlist_servers, read_state, summarize, undo_daily_mixes
 from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, change_settings, read_settings
 from musicsim.extensions.daily.watching import start_mixes
 from musicsim.library import OWN_PLAYLISTS
@@ -56,7 +56,7 @@ def _undo(snapshot: Snapshot) -> None:
         )
 
 
-def _show_run(snapshot: Snapshot, run: Run) -> None:
+def _show_run(snapshot: Snapshot, run: MixRun) -> None:
     made_at = datetime.fromtimestamp(run.made_at).strftime("%Y-%m-%d %H:%M")
     st.caption(f"Last run: {made_at} · {plain(summarize(run))}")
     for number, mix in enumerate(run.mixes):
@@ -65,7 +65,7 @@ def _show_run(snapshot: Snapshot, run: Run) -> None:
         st.caption(f"Not made: {plain(skipped.name)}. {plain(skipped.reason)}")
 
 
-def _show_mix(snapshot: Snapshot, run: Run, number: int, mix: Mix) -> None:
+def _show_mix(snapshot: Snapshot, run: MixRun, number: int, mix: DailyMix) -> None:
     present = snapshot.songs_by_id(mix.song_ids)
     with st.container(border=True):
         st.markdown(
@@ -82,7 +82,7 @@ def _show_mix(snapshot: Snapshot, run: Run, number: int, mix: Mix) -> None:
             )  # fmt: skip
 
 
-def _copy(snapshot: Snapshot, name: str, mix: Mix) -> None:
+def _copy(snapshot: Snapshot, name: str, mix: DailyMix) -> None:
     with toast_errors():
         snapshot.library.add_playlists([(name, None, mix.song_ids, mix.details)], source=OWN_PLAYLISTS)
         st.toast(f"Saved as “{plain(name)}”.", icon=":material/check_circle:")

@@ -37,14 +37,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedMix:
     """A mix that is not made, and a sentence that says why."""
 
     name: str
     reason: str
 
 
-def plan_mixes(snapshot: Snapshot, day: date) -> Iterator[Plan | Skipped]:
+def plan_mixes(snapshot: Snapshot, day: date) -> Iterator[Plan | SkippedMix]:
     """Yield the plans for a day: around last week, loved songs, and the largest regions of the map."""
     start = datetime.combine(day, time())
     last = read_last_plays(snapshot.library)
@@ -53,11 +53,11 @@ def plan_mixes(snapshot: Snapshot, day: date) -> Iterator[Plan | Skipped]:
     yield from _plan_regions(snapshot)
 
 
-def _plan_last_week(snapshot: Snapshot, counts: dict[int, int], last: dict[int, float]) -> Plan | Skipped:
+def _plan_last_week(snapshot: Snapshot, counts: dict[int, int], last: dict[int, float]) -> Plan | SkippedMix:
     order = sorted(counts, key=lambda i: (-counts[i], -last[i], i))
     seeds = _present(snapshot, order)[:_N_SEEDS]
     if not seeds:
-        return Skipped(_LAST_WEEK, "No plays of the last seven days are known.")
+        return SkippedMix(_LAST_WEEK, "No plays of the last seven days are known.")
     titles = {song.id: song.title for song in snapshot.songs_by_id(seeds)}
     named = ", ".join(f"“{titles[i]}”" for i in seeds[:_N_NAMED])
     more = f" and {len(seeds) - _N_NAMED} more" if len(seeds) > _N_NAMED else ""
@@ -74,27 +74,27 @@ def _find_near(snapshot: Snapshot, seeds: list[int]) -> frozenset[int]:
     return frozenset(snapshot.row_ids[list(dict.fromkeys(in_turn))[:n_songs]].tolist())
 
 
-def _plan_loved(snapshot: Snapshot, last: dict[int, float], since: date) -> Plan | Skipped:
+def _plan_loved(snapshot: Snapshot, last: dict[int, float], since: date) -> Plan | SkippedMix:
     loved = _present(snapshot, sorted(find_loved(snapshot.library)))
     if not loved:
-        return Skipped(_LOVED, "No song has a thumbs-up, a star, a high rating or many plays.")
+        return SkippedMix(_LOVED, "No song has a thumbs-up, a star, a high rating or many plays.")
     limit = datetime.combine(since, time()).timestamp()
     rested = [i for i in loved if last.get(i, 0.0) < limit]
     if len(rested) < _MIN_SONGS:
-        return Skipped(
+        return SkippedMix(
             _LOVED, f"{count(len(rested), 'loved song')} without a play since {since}; {_MIN_SONGS} are needed."
         )
     why = f"{count(len(rested), 'song')} with a thumbs-up, a star or many plays, and no known play since {since}."
     return Plan(_LOVED, why, replace(_REQUEST, only=frozenset(rested)))
 
 
-def _plan_regions(snapshot: Snapshot) -> Iterator[Plan | Skipped]:
+def _plan_regions(snapshot: Snapshot) -> Iterator[Plan | SkippedMix]:
     sizes = sorted(snapshot.clusters, key=int)
     regions = regions_of(snapshot)[0] if sizes else []
     regions = sorted(regions, key=lambda region: (-region.n_songs, region.cluster))[:_N_REGIONS]
     regions = [region for region in regions if region.n_songs >= _MIN_SONGS]
     if not regions:
-        yield Skipped(_REGIONS, f"The map has no region with at least {_MIN_SONGS} songs.")
+        yield SkippedMix(_REGIONS, f"The map has no region with at least {_MIN_SONGS} songs.")
         return
     names = ClusterNames(snapshot, play_counts(snapshot))
     used: set[str] = set()

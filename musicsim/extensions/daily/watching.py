@@ -13,7 +13,7 @@ from musicsim import addresses
 from musicsim.explorer import JobProgress, jobs, scan_again
 from musicsim.extensions.daily.mixes import make_daily_mixes, read_state, summarize
 from musicsim.extensions.daily.options import DailySettings, LimitedProgress, find_obstacle, limit_cpu, read_settings
-from musicsim.library import Found, Library, find_audio, is_below, remote_folders
+from musicsim.library import FoundFiles, Library, find_audio, is_below, remote_folders
 
 
 def start_mixes(library: Library) -> int:
@@ -45,12 +45,12 @@ def _within_limits(
         progress.outcome = limited.obstacle or progress.outcome
 
 
-class Changes(NamedTuple):
+class FileChanges(NamedTuple):
     folders: list[str]  # the library's folders and files that changed
     digest: str  # hash of the changes, which tells whether they were already tried
 
 
-def find_changes(library: Library) -> Changes:
+def find_changes(library: Library) -> FileChanges:
     """Compare the sizes and times of all files with the library; takes 1 kB per file.
 
     Addresses such as ``s3://…`` are left out, because listing them may cost money. A folder that does not exist is left
@@ -75,10 +75,12 @@ def find_changes(library: Library) -> Changes:
         if changed:
             folders.append(os.fspath(root))
             digest.update("\0".join(sorted(changed)).encode("utf-8", "surrogateescape"))
-    return Changes(folders, digest.hexdigest())
+    return FileChanges(folders, digest.hexdigest())
 
 
-def _find_gone(root: Path, found: Found, stored: dict[Path, tuple[int, int] | None], remote: list[Path]) -> list[Path]:
+def _find_gone(
+    root: Path, found: FoundFiles, stored: dict[Path, tuple[int, int] | None], remote: list[Path]
+) -> list[Path]:
     existing = {file.path for file in found.files}
     return [
         path

@@ -1,6 +1,6 @@
 """Models with vectors from other programs: read from a file, or computed by running an ONNX model on the library."""
 
-from musicsim.hooks import Command, Extension, Job, Section
+from musicsim.hooks import Command, Extension, JobKind, Section
 
 EXTENSION = Extension(
     name="embeddings",
@@ -13,8 +13,8 @@ EXTENSION = Extension(
         "models add-text": Command("cli:add_text", "Find songs by texts, with an audio and a text network (CLAP)."),
     },
     jobs={
-        "ear": Job("adding:run_ear_job", "Adding a learned ear", unit="song"),
-        "text": Job("adding:add_text", "Adding a search by sound", unit="song"),
+        "ear": JobKind("adding:run_ear_job", "Adding a learned ear", unit="song"),
+        "text": JobKind("adding:add_text", "Adding a search by sound", unit="song"),
     },
     sections=(
         Section("models", "page:draw", title="Your own vectors"),

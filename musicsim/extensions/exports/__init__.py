@@ -1,6 +1,6 @@
 """Exports for other programs: vectors, neighbors, the map, splits, tags, passages, plays and answers."""
 
-from musicsim.hooks import Command, Extension, Job, Section
+from musicsim.hooks import Command, Extension, JobKind, Section
 
 EXTENSION = Extension(
     name="exports",
@@ -11,7 +11,7 @@ EXTENSION = Extension(
             "Research",
         )
     },
-    jobs={"export": Job("export:run_job", "Exporting")},
+    jobs={"export": JobKind("export:run_job", "Exporting")},
     sections=(Section("research", "page:draw", title="Exports", tab="exports", place=60, needs_songs=False),),
     routes="routes:routes",
 )

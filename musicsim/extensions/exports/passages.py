@@ -21,7 +21,7 @@ _MAX_TITLES = 3  # in one label
 _REGION_COLUMNS = ("TIME", "ENDTIME", "LABEL")  # names that Sonic Visualiser knows
 
 
-class Passage(NamedTuple):
+class ExportedPassage(NamedTuple):
     """A part of a song: its sound in words, and the title of the song that it is like, if any."""
 
     song_id: int
@@ -36,7 +36,7 @@ class Passage(NamedTuple):
         return _name(self.sound, [self.like] if self.like else [])
 
 
-def passages_of(snapshot: Snapshot, like: int | None, k: int | None, progress: Progress) -> Iterator[Passage]:
+def passages_of(snapshot: Snapshot, like: int | None, k: int | None, progress: Progress) -> Iterator[ExportedPassage]:
     """Yield the most typical part of each song, sorted by song id.
 
     With the id of a song as `like`, yield the passages that it shares with each of its `k` nearest songs instead.
@@ -46,24 +46,24 @@ def passages_of(snapshot: Snapshot, like: int | None, k: int | None, progress: P
     return _shared_passages(snapshot, like, DEFAULT_K if k is None else k, progress)
 
 
-def _typical_parts(snapshot: Snapshot, progress: Progress) -> Iterator[Passage]:
+def _typical_parts(snapshot: Snapshot, progress: Progress) -> Iterator[ExportedPassage]:
     ids = sorted(snapshot.row_ids.tolist())
     for start in range(0, len(ids), _BLOCK):
         progress("reading songs", start, len(ids))
         for song in sorted(snapshot.library.songs(ids[start : start + _BLOCK]), key=lambda song: song.id):
             end_s = min(song.typical_s + TYPICAL_S, song.duration_s)
-            yield Passage(song.id, song.typical_s, end_s, "typical")
+            yield ExportedPassage(song.id, song.typical_s, end_s, "typical")
 
 
-def _shared_passages(snapshot: Snapshot, like: int, k: int, progress: Progress) -> Iterator[Passage]:
-    shared: list[Passage] = []
+def _shared_passages(snapshot: Snapshot, like: int, k: int, progress: Progress) -> Iterator[ExportedPassage]:
+    shared: list[ExportedPassage] = []
     results = find_requested(snapshot, like, SearchRequest(k=k))
     for done, result in enumerate(results):
         progress("explaining similarities", done, len(results))
         one, other, why = explain_result(snapshot, like, result.song.id)
         ids, names = (like, result.song.id), (other.title, one.title)
         for song_id, partner, passages in zip(ids, names, why.passages, strict=True):
-            shared += [Passage(song_id, p.start_s, p.end_s, why.shared[p.slot], partner) for p in passages]
+            shared += [ExportedPassage(song_id, p.start_s, p.end_s, why.shared[p.slot], partner) for p in passages]
     if not shared:
         raise NotFoundError(
             f"song {like}: no passages are known, because no features of single frames are stored. Scan the song again."
@@ -71,7 +71,7 @@ def _shared_passages(snapshot: Snapshot, like: int, k: int, progress: Progress) 
     yield from sorted(shared)
 
 
-def write_label_tracks(target: Path, passages: Iterable[Passage]) -> int:
+def write_label_tracks(target: Path, passages: Iterable[ExportedPassage]) -> int:
     """Write an archive with a file per song for Audacity (.txt) and one for Sonic Visualiser (.csv).
 
     Return the number of songs. `passages` are sorted. One label names all songs that are like the same passage. The

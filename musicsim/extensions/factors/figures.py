@@ -11,7 +11,7 @@ Figures = dict[str, float | None]  # percentages, keyed by factor; None if one o
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FactorComparison:
     """Songs similar to a song, with their figures. `n_missing` songs were left out because they lack the factor."""
 
     hits: list[Hit]
@@ -37,10 +37,10 @@ def measure_factors(factors: Factors, song_id: int, other_ids: Sequence[int]) ->
     return found
 
 
-def find_with_figures(snapshot: Snapshot, song_id: int, request: SearchRequest) -> Comparison:
+def find_with_figures(snapshot: Snapshot, song_id: int, request: SearchRequest) -> FactorComparison:
     """Return the songs most similar to a song, with their figures; raises the errors of :func:`find_requested`."""
     hits = find_requested(snapshot, song_id, request)
     view = compare_in(snapshot, request.by) if request.by else None
     factors = view.factors if view else Factors(snapshot)
     figures = measure_factors(factors, song_id, [hit.song.id for hit in hits])
-    return Comparison(hits, figures, view.count_missing() if view else 0)
+    return FactorComparison(hits, figures, view.count_missing() if view else 0)

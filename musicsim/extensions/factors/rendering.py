@@ -3,10 +3,10 @@
 from typing import Any
 
 from musicsim.explorer import render_result
-from musicsim.extensions.factors.figures import Comparison, Figures
+from musicsim.extensions.factors.figures import FactorComparison, Figures
 
 
-def render_comparison(found: Comparison) -> dict[str, Any]:
+def render_comparison(found: FactorComparison) -> dict[str, Any]:
     """Return similar songs with their figures, rounded to a tenth, and the number of songs that were left out."""
     pairs = enumerate(zip(found.hits, found.figures, strict=True), 1)
     songs = [

@@ -24,7 +24,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class GuessShares:
     """Shares of correct guesses. A guess is correct if all levels with enough votes match the song's known labels."""
 
     right: dict[int, float]  # maps each minimum number of votes that a guess reaches to the share
@@ -36,10 +36,10 @@ class Judged:
 
 def judge(
     voters_of: Callable[[Int64Array], Voters], levels: Levels, known: Int64Array, n_votes: int, *, learned: bool
-) -> Judged:
+) -> GuessShares:
     """Measure the accuracy of guesses; use held-out songs if the voters' codes are `learned` from the labels."""
     rows = np.random.default_rng(_SEED).permutation(known)
-    result = Judged({}, None, 0)
+    result = GuessShares({}, None, 0)
     for apart in (False, True):
         judged, others = _split(levels, rows, learned=learned, apart=apart)
         if not len(judged):
@@ -111,7 +111,7 @@ class Guess:
 class Guesses:
     target: str
     guesses: list[Guess]  # guesses, in descending order of votes
-    judged: Judged
+    judged: GuessShares
     n_known: int  # number of songs with a label
 
     def select(self, min_votes: int) -> list[Guess]:
@@ -162,7 +162,7 @@ def guess_labels(snapshot: Snapshot, target: str = "genre", *, by: str = "vector
     is_known = levels.codes[:, 0] >= 0
     unknown, known = np.flatnonzero(~is_known), np.flatnonzero(is_known)
     if not len(unknown) or not len(known):
-        return Guesses(target, [], Judged({}, None, 0), len(known))
+        return Guesses(target, [], GuessShares({}, None, 0), len(known))
 
     def voters_of(rows: Int64Array) -> Voters:
         return CodeVoters(snapshot, rows, levels.codes[rows]) if by == "codes" else VectorVoters(snapshot, rows)

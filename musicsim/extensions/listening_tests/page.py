@@ -13,7 +13,7 @@ from musicsim.explorer import Snapshot, default_folder
 from musicsim.extensions.listening_tests import store
 from musicsim.extensions.listening_tests.frozen import ListeningTest, read_test
 from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, make_test
-from musicsim.extensions.listening_tests.results import Results, grades_csv, results_json, results_of
+from musicsim.extensions.listening_tests.results import TestResults, grades_csv, results_json, results_of
 from musicsim.extensions.listening_tests.taking_part import import_grades
 from musicsim.library import Library
 from musicsim.ui.base import PAGES, Key, component, describe_option, download, off_if, option_limits, plain, show_errors
@@ -129,7 +129,7 @@ def _draw_test(library: Library, test: store.KeptTest) -> None:
     _draw_files(library, test)
 
 
-def _draw_links(library: Library, test: store.KeptTest, results: Results) -> None:
+def _draw_links(library: Library, test: store.KeptTest, results: TestResults) -> None:
     """Show the links; collapse them once a listener has finished."""
     with st.expander("Links", icon=":material/link:", expanded=not any(one.counts for one in results.progress)):
         st.caption(
@@ -152,7 +152,7 @@ def _draw_links(library: Library, test: store.KeptTest, results: Results) -> Non
         )  # fmt: skip
 
 
-def _draw_listeners(results: Results) -> None:
+def _draw_listeners(results: TestResults) -> None:
     st.header("Listeners", anchor=False)
     n_counted = sum(one.counts for one in results.progress)
     listeners = count(len(results.progress), "listener")
@@ -172,7 +172,7 @@ def _link(library: Library, listener: store.InvitedListener) -> str:
     return f"{base}/listen/{listener.token}{other}"
 
 
-def _draw_results(results: Results) -> None:
+def _draw_results(results: TestResults) -> None:
     st.header("Which model is better?", anchor=False)
     if not results.pairs:
         st.info("Results will appear once a listener has finished.", icon=":material/hourglass_empty:")

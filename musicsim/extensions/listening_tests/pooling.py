@@ -63,7 +63,7 @@ class ListeningTestRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PooledQuery:
     query: FrozenSong
     results: Sequence[tuple[FrozenSong, tuple[int, ...]]]  # results, each with the indices of the models that found it
 
@@ -81,7 +81,7 @@ def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
     for song in candidates:
         rounds.append(n_of[song.group])
         n_of[song.group] += 1
-    pools: list[Pool] = []
+    pools: list[PooledQuery] = []
     for i in np.argsort(rounds, kind="stable"):  # one song per artist first, then a second song per artist, and so on
         pool = _make_pool(library, snapshots, candidates[i], request)
         if pool is not None:
@@ -94,7 +94,7 @@ def make_test(library: Library, request: ListeningTestRequest) -> ListeningTest:
 
 def _make_pool(
     library: Library, snapshots: Sequence[Snapshot], query: Song, request: ListeningTestRequest
-) -> Pool | None:
+) -> PooledQuery | None:
     """Return the pooled results of all models for one query; None if a model has too few."""
     pooled: dict[int, tuple[Song, list[int]]] = {}
     for model, snapshot in enumerate(snapshots):
@@ -107,7 +107,9 @@ def _make_pool(
             return None
         for song in songs:
             pooled.setdefault(song.id, (song, []))[1].append(model)
-    return Pool(_freeze(library, query), [(_freeze(library, song), tuple(models)) for song, models in pooled.values()])
+    return PooledQuery(
+        _freeze(library, query), [(_freeze(library, song), tuple(models)) for song, models in pooled.values()]
+    )
 
 
 def _freeze(library: Library, song: Song) -> FrozenSong:
@@ -117,7 +119,7 @@ def _freeze(library: Library, song: Song) -> FrozenSong:
     )  # fmt: skip
 
 
-def arrange(pools: Sequence[Pool], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
+def arrange(pools: Sequence[PooledQuery], request: ListeningTestRequest, rng: np.random.Generator) -> ListeningTest:
     """Make a test from the pools, with random attention checks and orders."""
     index_of: dict[str, int] = {}
     songs: list[FrozenSong] = []

@@ -71,7 +71,7 @@ class PairOfModels:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class TestResults:
     progress: tuple[Participation, ...]
     models: tuple[ModelGrades, ...]
     n_queries: int  # number of queries with scores for every model
@@ -84,13 +84,13 @@ class Results:
 Grades = Mapping[int, Sequence[Grade]]  # maps each listener's id to grades
 
 
-def results_of(library: Library, test_id: int) -> Results:
+def results_of(library: Library, test_id: int) -> TestResults:
     """Return a test's current results. Raises NotFoundError if there is no test with this id."""
     tests = ListeningTestStore(library)
     return results(test_of(library, test_id), tests.listeners(test_id), tests.grades(test_id))
 
 
-def results(test: ListeningTest, listeners: Sequence[InvitedListener], grades: Grades) -> Results:
+def results(test: ListeningTest, listeners: Sequence[InvitedListener], grades: Grades) -> TestResults:
     progress = tuple(_progress(test, listener, grades.get(listener.id, ())) for listener in listeners)
     counted = [one.listener for one in progress if one.counts]
     graded = [i for i, pair in enumerate(test.pairs) if not pair.is_check]
@@ -102,7 +102,7 @@ def results(test: ListeningTest, listeners: Sequence[InvitedListener], grades: G
     scores = scores[np.isfinite(scores).all(axis=1)]
     ranks = evaluation.compare_ranks(scores) if len(scores) > 1 else None
     models = (_summarize(name, scores[:, m], category[:, is_result[:, m]]) for m, name in enumerate(test.models))
-    return Results(
+    return TestResults(
         progress, tuple(models), len(scores), ranks, tuple(_compare(test.models, scores, ranks)) if ranks else (),
         evaluation.krippendorff_alpha(category, "ordinal", random_state=_SEED),
         evaluation.krippendorff_alpha(fine, "interval", random_state=_SEED),

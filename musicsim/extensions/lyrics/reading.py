@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 from musicsim._arrays import Int64Array
-from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, UnreadSong, WordTable
+from musicsim.extensions.lyrics.store import LRC_ENDINGS, LyricsStore, LyricTable, UnreadSong
 from musicsim.library import Library, read_lyric_tags
 from musicsim.progress import Progress, no_progress
 
@@ -83,7 +83,7 @@ def count_words(text: str) -> dict[str, int]:
 read = read_lyrics  # name required by the hook `song_words`
 
 
-def table(library: Library) -> WordTable:
+def table(library: Library) -> LyricTable:
     """Return the words of all songs, without rare and very common words."""
     return LyricsStore(library).table()
 

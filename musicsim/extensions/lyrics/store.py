@@ -52,7 +52,7 @@ class UnreadSong:
 
 
 @dataclass(frozen=True, slots=True)
-class WordTable:
+class LyricTable:
     """Word counts of many songs; a song takes 8 bytes per distinct word, about 1 kB in total."""
 
     song_ids: Int64Array  # (n,): ascending ids of songs with words; includes songs whose files are missing
@@ -123,7 +123,7 @@ class LyricsStore(Tables):
         query = sa.select(lyrics.c.song_id).select_from(sa.join(lyrics, keys, keys.c.key == word))
         return np.array(self._values(query), dtype=np.int64)
 
-    def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> WordTable:
+    def table(self, *, min_songs: int = 2, max_share: float = 0.5) -> LyricTable:
         """Return all songs' word counts, except words in fewer than `min_songs` songs or a share above `max_share`."""
         from scipy import sparse
 
@@ -145,7 +145,7 @@ class LyricsStore(Tables):
         in_order = sorted(chosen.tolist(), key=vocabulary.__getitem__)
         table = sparse.csr_array((counts, word_columns, bounds), shape=(len(rows), len(vocabulary)))[:, in_order]
         table.sort_indices()
-        return WordTable(np.array(song_ids, dtype=np.int64), [vocabulary[column] for column in in_order], table)
+        return LyricTable(np.array(song_ids, dtype=np.int64), [vocabulary[column] for column in in_order], table)
 
 
 def _lrc_times(folders: Iterable[Path]) -> dict[Path, int]:

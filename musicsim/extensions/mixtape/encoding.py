@@ -13,7 +13,7 @@ _CHUNK = 1 << 16  # number of samples per call to the encoder
 Write = Callable[[Float32Array], None]
 
 
-class Format(NamedTuple):
+class MixFormat(NamedTuple):
     """An audio format; a lossless one has no bit rate."""
 
     codec: str
@@ -23,16 +23,16 @@ class Format(NamedTuple):
 
 
 _FORMATS = {
-    ".m4a": Format("aac", "fltp", 44_100, 192_000),
-    ".mp3": Format("libmp3lame", "fltp", 44_100, 192_000),
-    ".opus": Format("libopus", "flt", 48_000, 128_000),
-    ".flac": Format("flac", "s16", 44_100, None),
-    ".wav": Format("pcm_s16le", "s16", 44_100, None),
+    ".m4a": MixFormat("aac", "fltp", 44_100, 192_000),
+    ".mp3": MixFormat("libmp3lame", "fltp", 44_100, 192_000),
+    ".opus": MixFormat("libopus", "flt", 48_000, 128_000),
+    ".flac": MixFormat("flac", "s16", 44_100, None),
+    ".wav": MixFormat("pcm_s16le", "s16", 44_100, None),
 }
 MIX_ENDINGS = tuple(_FORMATS)  # file extensions of mixes, one per format
 
 
-def find_format(target: Path) -> Format:
+def find_format(target: Path) -> MixFormat:
     """Return the format for a file extension. Raises ValueError if it is unknown or cannot be encoded."""
     import av
 
@@ -43,7 +43,7 @@ def find_format(target: Path) -> Format:
 
 
 @contextlib.contextmanager
-def open_writer(path: Path, form: Format) -> Iterator[Write]:
+def open_writer(path: Path, form: MixFormat) -> Iterator[Write]:
     """Open an audio file, and yield a function that encodes samples (2, n); leaving the block completes the file."""
     codec, sample_format, rate, bit_rate = form
     with audio.open_encoder(path, codec, sample_format, layout="stereo", rate=rate, bit_rate=bit_rate) as encode:

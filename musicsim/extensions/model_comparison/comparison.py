@@ -26,11 +26,11 @@ from musicsim.explorer import (
     Fold,
     Lead,
     LearningSettings,
+    LearningTask,
     Quiet,
     Snapshot,
     Split,
     Supervision,
-    Task,
     artist_folds,
     figure_of,
     find_losses,
@@ -51,7 +51,7 @@ _NOT_LEARNED = "the original vectors were kept, because no metric was significan
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedRow:
     name: str
     figures: dict[str, Figure]  # maps each measure to a score
     note: str = ""  # a caveat
@@ -93,7 +93,7 @@ class Against:
 
     kind: str  # kind of ground truth
     detail: str
-    rows: list[Row]
+    rows: list[ComparedRow]
     differences: list[Difference]  # differences between rows that were not trained on the queries' artists
     n_songs: int  # number of songs with a vector in every model
     n_left_out: int  # number of songs with a vector in Sound but not in every other model
@@ -159,7 +159,9 @@ def compare_with(library: Library, name: str, kind: str, progress: Progress = no
         (their, our_learned), (their_learned, our),
     )  # fmt: skip
     table = [
-        Row(own, {m: figure_of(scores[own][m][is_counted], artists) for m in RANKING_MEASURES}, notes.get(own, ""))
+        ComparedRow(
+            own, {m: figure_of(scores[own][m][is_counted], artists) for m in RANKING_MEASURES}, notes.get(own, "")
+        )
         for own in (*order, *(own for own in scores if own not in order))
     ]
     return Against(
@@ -244,9 +246,9 @@ def _scores(supervision: Supervision, X: Float64Array, fold: Fold, *, reduces_hu
     return score_search(X, fold.queries, fold.database, relevance, reduce_hubs=reduces_hubs, k=PRECISION_K, songs=songs)
 
 
-def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> Task:
+def _task(supervision: Supervision, X: Float64Array, fold: Fold) -> LearningTask:
     nothing = np.empty(0, dtype=np.int64)
-    return Task(
+    return LearningTask(
         X, supervision, Split(fold.train, nothing, fold.queries), LearningSettings(supervision.kind, loss="auc"),
         supervision.relevance(fold.train), np.random.default_rng(_SEED), (),
     )  # fmt: skip

@@ -1,11 +1,11 @@
 """Music servers with a Subsonic API: import their songs, stars and plays, and send them playlists."""
 
-from musicsim.hooks import Command, Extension, Job, Section
+from musicsim.hooks import Command, Extension, JobKind, Section
 
 EXTENSION = Extension(
     name="music_servers",
     commands={"server": Command("cli:group", "Connect music servers (Subsonic, OpenSubsonic).", "Connect")},
-    jobs={"sync": Job("fetch:run", "Syncing a music server")},
+    jobs={"sync": JobKind("fetch:run", "Syncing a music server")},
     sections=(
         Section("library", "page:draw", tab="servers", place=70),
         Section("saved playlists", "playlist_page:draw_written"),
@@ -14,7 +14,7 @@ EXTENSION = Extension(
     remote_folder="servers",
     hooks={
         "connections": "connections:check",
-        "foreign_ids": "foreign_ids:ForeignIds",
+        "foreign_ids": "foreign_ids:ServerIds",
         "last_plays": "server_songs:last_plays",
         "playlist_servers": "outlets:playlist_outlets",
         "playlist_targets": "playlist_page:target",

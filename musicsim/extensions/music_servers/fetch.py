@@ -16,7 +16,17 @@ from musicsim.extensions.music_servers.client import Subsonic
 from musicsim.extensions.music_servers.connections import FETCHED, Connection, Connections, place_of
 from musicsim.extensions.music_servers.server_songs import ServerSong, ServerSongs
 from musicsim.extensions.music_servers.sync import SyncReport, sync
-from musicsim.library import Analysis, Library, LocalPool, Same, Skipped, Task, analyze, enter_song, scratch_of
+from musicsim.library import (
+    Analysis,
+    AnalysisTask,
+    Library,
+    LocalPool,
+    Same,
+    SkippedFile,
+    analyze,
+    enter_song,
+    scratch_of,
+)
 from musicsim.progress import Canceled, Progress
 
 _log = logging.getLogger(__name__)
@@ -54,7 +64,7 @@ def _fetch_all(
     songs: dict[Path, ServerSong] = {}
     client = Subsonic(connection)
 
-    def tasks() -> Iterator[Task]:
+    def tasks() -> Iterator[AnalysisTask]:
         n_failed = 0
         for number, song in enumerate(wanted):
             ending = _ENDING.search(song.path)
@@ -72,7 +82,7 @@ def _fetch_all(
             n_failed = 0
             songs[target] = song
             size = target.stat().st_size
-            yield Task(
+            yield AnalysisTask(
                 target, size, library.frame_files.folder, shortest_s=settings["shortest_s"], take_silent=False,
                 aspects=settings["aspects"],
             )  # fmt: skip
@@ -112,7 +122,7 @@ def _enter(library: Library, connection: Connection, song: ServerSong, outcome: 
 
 
 def _find_problem(outcome: Any, song: ServerSong) -> str | None:
-    if isinstance(outcome, Skipped | Same):
+    if isinstance(outcome, SkippedFile | Same):
         return "the file is too short or too quiet to be a song."
     if isinstance(outcome, MusicsimError):
         # hide the name of the temporary copy, which means nothing to users

@@ -8,7 +8,7 @@ from musicsim.extensions.music_servers.server_songs import ServerSongs, is_id
 from musicsim.library import Library
 
 
-class ForeignIds(ServerSongs):
+class ServerIds(ServerSongs):
     """Ids of synced songs and of artists; artists are looked up on the servers."""
 
     def __init__(self, library: Library) -> None:

@@ -46,7 +46,7 @@ class Seed:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ForeignMatch:
     id: str  # the song's id in the other program
     song: Song
     similarity: float  # from 0 to 1; similarity to the query or, in a path, to the first song
@@ -55,7 +55,7 @@ class Match:
 @dataclass(frozen=True, slots=True)
 class ArtistMatch:
     name: str
-    entries: tuple[Match, ...]
+    entries: tuple[ForeignMatch, ...]
 
 
 class Answering:
@@ -112,7 +112,7 @@ class Answering:
             raise _unknown_song()
         return Seed(song_id, server)
 
-    def similar(self, seed: Seed, n: int, *, is_limited: bool = True) -> list[Match]:
+    def similar(self, seed: Seed, n: int, *, is_limited: bool = True) -> list[ForeignMatch]:
         """Return at most `n` similar songs, best first, with or without the limit per artist.
 
         A player that asks for one song does not get the songs of its last requests for one song.
@@ -122,7 +122,7 @@ class Answering:
             return self._next(seed)
         return self._search(seed, n, limit, self._excluded)
 
-    def _next(self, seed: Seed) -> list[Match]:
+    def _next(self, seed: Seed) -> list[ForeignMatch]:
         """Return the best song that the player did not get recently, otherwise the one that it got longest ago."""
         excluded, recent = self._excluded, RECENT.of(self._player)
         matches = self._search(seed, 1, None, excluded.union(recent))
@@ -134,7 +134,7 @@ class Answering:
         RECENT.add(self._player, [*asked, *(match.song.id for match in matches)])
         return matches
 
-    def _search(self, seed: Seed, n: int, limit: int | None, excluded: frozenset[int]) -> list[Match]:
+    def _search(self, seed: Seed, n: int, limit: int | None, excluded: frozenset[int]) -> list[ForeignMatch]:
         thumbs = self._thumbs(seed.query)
         k = n = min(n, MAX_SONGS)
         while True:
@@ -147,7 +147,7 @@ class Answering:
                 return matches[:n]
             k = _WIDEN * k
 
-    def path(self, first: Seed, last: Seed, n: int) -> list[Match]:
+    def path(self, first: Seed, last: Seed, n: int) -> list[ForeignMatch]:
         """Return a path of at most `n` songs. Raises NotFoundError if the first song's server lacks the last song."""
         start, end = (self._library.song(_song_ids(seed.query)[0]) for seed in (first, last))
         if len(set(self.snapshot.rows_of([start.id, end.id]))) == 1:  # both songs sound the same
@@ -174,10 +174,10 @@ class Answering:
         matches = [ArtistMatch(name, tuple(self._to_matches(hits, seed.server))) for name, hits in artists.items()]
         return [match for match in matches if match.entries]
 
-    def songs_of(self, seed: Seed) -> list[Match]:
+    def songs_of(self, seed: Seed) -> list[ForeignMatch]:
         songs = self.snapshot.songs_by_id(_song_ids(seed.query))
         ids = self._ids([song.id for song in songs], seed.server)
-        return [Match(ids[song.id], song, 1.0) for song in songs if song.id in ids]
+        return [ForeignMatch(ids[song.id], song, 1.0) for song in songs if song.id in ids]
 
     @property
     def _default_server(self) -> str | None:
@@ -196,16 +196,16 @@ class Answering:
     def _thumbs(self, query: Query) -> Thumbs | None:
         return Thumbs(tuple(self._library.judgments.ratings_of(query).items())) if isinstance(query, int) else None
 
-    def _to_matches(self, results: Sequence[Hit], server: str | None) -> list[Match]:
+    def _to_matches(self, results: Sequence[Hit], server: str | None) -> list[ForeignMatch]:
         ids = self._ids([result.song.id for result in results], server)
-        return [Match(ids[r.song.id], r.song, r.similarity or 0.0) for r in results if r.song.id in ids]
+        return [ForeignMatch(ids[r.song.id], r.song, r.similarity or 0.0) for r in results if r.song.id in ids]
 
-    def _to_path(self, songs: Sequence[Song], server: str | None) -> list[Match]:
+    def _to_path(self, songs: Sequence[Song], server: str | None) -> list[ForeignMatch]:
         first, ids = songs[0], self._ids([song.id for song in songs], server)
         if len(ids) < len(songs):
             raise _unknown_song()
         similarities = [1.0, *(similarity_of(self.snapshot, first.id, song.id) for song in songs[1:])]
-        return [Match(ids[song.id], song, value) for song, value in zip(songs, similarities, strict=True)]
+        return [ForeignMatch(ids[song.id], song, value) for song, value in zip(songs, similarities, strict=True)]
 
     def _ids(self, song_ids: Sequence[int], server: str | None) -> dict[int, str]:
         """Map song ids to ids in the other program; if it lacks a song, use the id of a duplicate."""
@@ -238,6 +238,6 @@ def _snapshot(library: Library, revision: int) -> Snapshot:
     return take_snapshot(library)
 
 
-def length_of(snapshot: Snapshot, path: Sequence[Match]) -> float:
+def length_of(snapshot: Snapshot, path: Sequence[ForeignMatch]) -> float:
     """Return the length of a path: the sum of 1 - similarity over its steps."""
     return sum(1.0 - similarity_of(snapshot, a.song.id, b.song.id) for a, b in pairwise(path))

@@ -17,7 +17,7 @@ from musicsim.api import status_of
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer import open_library
 from musicsim.extensions.player_engine.access import player_access
-from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, Match, length_of
+from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, ForeignMatch, length_of
 from musicsim.extensions.player_engine.subsonic import subsonic
 
 _log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def _similar_artists(answering: Answering, request: Request) -> Any:
     return entries
 
 
-def _track(match: Match) -> dict[str, Any]:
+def _track(match: ForeignMatch) -> dict[str, Any]:
     song = match.song
     return {
         "item_id": match.id, "title": song.title, "author": song.artist or "", "album": song.album or "",
@@ -80,7 +80,7 @@ def _track(match: Match) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _representative(matches: Sequence[Match]) -> list[dict[str, str]]:
+def _representative(matches: Sequence[ForeignMatch]) -> list[dict[str, str]]:
     return [{"item_id": match.id, "title": match.song.title} for match in matches]
 
 

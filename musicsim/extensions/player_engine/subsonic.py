@@ -21,7 +21,7 @@ from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer import open_library
 from musicsim.extensions.player_engine.access import PlayerAccess, player_access
-from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, Match
+from musicsim.extensions.player_engine.answering import MAX_SONGS, Answering, ForeignMatch
 from musicsim.library import Song
 
 _log = logging.getLogger(__name__)
@@ -148,11 +148,11 @@ def _count(parameters: _Parameters, default: int) -> int:
     return min(int(text), MAX_SONGS)
 
 
-def _sonic_matches(matches: list[Match]) -> _Content:
+def _sonic_matches(matches: list[ForeignMatch]) -> _Content:
     return {"sonicMatch": [{"entry": _child(match), "similarity": round(match.similarity, 4)} for match in matches]}
 
 
-def _child(match: Match) -> _Content:
+def _child(match: ForeignMatch) -> _Content:
     """Return a song as a Subsonic ``Child``; unknown fields are omitted, except those that OpenSubsonic added."""
     song: Song = match.song
     facts = {

@@ -28,7 +28,7 @@ class ModelId(_Part):
     hash: _Hash  # hash of the recipe and, if it is known, of the network
 
 
-class Counts(_Part):
+class LibraryCounts(_Part):
     songs: _Count
     queries: _Count
     artists: _Count
@@ -36,18 +36,18 @@ class Counts(_Part):
     shares: dict[Literal[FAMILIES], Literal[SHARES]]  # type: ignore[valid-type]
 
 
-class Fold(_Part):
+class PooledFold(_Part):
     mean: _Number
     low: _Number
     high: _Number
 
 
-class Difference(_Part):
+class ScoreDifference(_Part):
     """The score of the second model minus that of the first, on the same queries."""
 
     mean: _Number
     standard_error: Annotated[float, Field(gt=0, le=1e3, allow_inf_nan=False)]
-    folds: Annotated[tuple[Fold, ...], Field(min_length=1, max_length=N_FOLDS)]
+    folds: Annotated[tuple[PooledFold, ...], Field(min_length=1, max_length=N_FOLDS)]
 
 
 class Contribution(_Part):
@@ -57,8 +57,11 @@ class Contribution(_Part):
     commit: Annotated[str, Field(pattern="^([0-9a-f]{7,40}(-dirty)?)?$")]  # of musicsim; empty if unknown
     ground_truth: Literal[tuple(TRAINING_KINDS)]  # type: ignore[valid-type]
     models: tuple[ModelId, ModelId]
-    library: Counts
-    differences: Annotated[dict[Literal[tuple(RANKING_MEASURES)], Difference], Field(min_length=len(RANKING_MEASURES))]  # type: ignore[valid-type]
+    library: LibraryCounts
+    differences: Annotated[
+        dict[Literal[tuple(RANKING_MEASURES)], ScoreDifference],  # type: ignore[valid-type]
+        Field(min_length=len(RANKING_MEASURES)),
+    ]
 
     @property
     def identity(self) -> str:

@@ -12,7 +12,14 @@ from musicsim import commit
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import ModelError
 from musicsim.explorer import RANKING_MEASURES, Supervision, representations, score_search, take_snapshot
-from musicsim.extensions.pooling.contribution import NAME, Contribution, Counts, Difference, Fold, ModelId
+from musicsim.extensions.pooling.contribution import (
+    NAME,
+    Contribution,
+    LibraryCounts,
+    ModelId,
+    PooledFold,
+    ScoreDifference,
+)
 from musicsim.extensions.pooling.disclosure import (
     MIN_ARTISTS,
     MIN_SONGS,
@@ -73,7 +80,7 @@ def contribute(
             f"single song, but {kind} does not cover as many. Add songs, or choose another ground truth."
         )
     genres = ours.columns.genre.take(songs)
-    counts = Counts(
+    counts = LibraryCounts(
         songs=bin_count(len(songs)),
         queries=bin_count(len(artists)),
         artists=bin_count(len({supervision.groups[row] for row in songs})),
@@ -90,14 +97,14 @@ def contribute(
     )
 
 
-def round_difference(whole: Estimate, cells: Sequence[Estimate]) -> Difference:
+def round_difference(whole: Estimate, cells: Sequence[Estimate]) -> ScoreDifference:
     """Round a mean to half of its error, the error to a tenth of itself, and a fold to its error (at most)."""
     folds = []
     for cell in cells:
         ends = {"mean": cell.mean, "low": cell.mean - cell.half, "high": cell.mean + cell.half}
-        folds.append(Fold(**{name: round_to(value, cell.error) for name, value in ends.items()}))
+        folds.append(PooledFold(**{name: round_to(value, cell.error) for name, value in ends.items()}))
     mean, error = round_to(whole.mean, whole.error / 2), round_to(whole.error, whole.error / 10)
-    return Difference(mean=mean, standard_error=error, folds=tuple(folds))
+    return ScoreDifference(mean=mean, standard_error=error, folds=tuple(folds))
 
 
 def identify_model(record: ModelRecord, public_name: str = "") -> ModelId:

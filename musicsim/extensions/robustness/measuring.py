@@ -23,7 +23,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueryResult:
     """The results of one query: whether the song itself is first, and the ids of the nearest other songs."""
 
     is_first: bool
@@ -60,13 +60,13 @@ class Robustness:
         return f"{count(self.results[0].found.n, 'song')}, with 95% intervals.{left_out}"
 
 
-def search_changed(snapshot: Snapshot, sound: Sound, song: Song) -> Found:
+def search_changed(snapshot: Snapshot, sound: Sound, song: Song) -> QueryResult:
     """Search for the changed sound of a song."""
     example = make_example(snapshot, sound, "", song.title)
     ids = [hit.song.id for hit in find_similar(snapshot, example, K + 1, max_per_artist=None)]
     # sound that equals that of the song is not searched for itself
     is_first = example.song_id == song.id or ids[0] == song.id
-    return Found(is_first, tuple(i for i in ids if i != song.id)[:K])
+    return QueryResult(is_first, tuple(i for i in ids if i != song.id)[:K])
 
 
 def measure_robustness(snapshot: Snapshot, n: int = N_SONGS, *, progress: Progress = no_progress) -> Robustness:
@@ -85,7 +85,7 @@ def measure_robustness(snapshot: Snapshot, n: int = N_SONGS, *, progress: Progre
         except (AudioError, OSError):
             return None
 
-    found: list[dict[str, Found]] = []
+    found: list[dict[str, QueryResult]] = []
     artists: list[str] = []
     with closing(on_all_cores(analyze, songs)) as changed:
         for done, song in enumerate(songs):
@@ -100,7 +100,7 @@ def measure_robustness(snapshot: Snapshot, n: int = N_SONGS, *, progress: Progre
     return Robustness(tuple(results), len(songs) - len(found))
 
 
-def _summarize(change: str, found: Sequence[dict[str, Found]], artists: Sequence[str]) -> ChangeResult:
+def _summarize(change: str, found: Sequence[dict[str, QueryResult]], artists: Sequence[str]) -> ChangeResult:
     rate = estimate_rate(float(np.mean([one[change].is_first for one in found])), len(found))
     kept = np.array([share_kept(one[change], one[UNCHANGED]) for one in found])
     if len(set(artists)) < 2 and artists[0]:
@@ -110,6 +110,6 @@ def _summarize(change: str, found: Sequence[dict[str, Found]], artists: Sequence
     )
 
 
-def share_kept(changed: Found, unchanged: Found) -> float:
+def share_kept(changed: QueryResult, unchanged: QueryResult) -> float:
     """Return the share of the nearest songs of the unchanged query that are also nearest after the change."""
     return len(set(changed.nearest) & set(unchanged.nearest)) / max(1, len(unchanged.nearest))

@@ -15,14 +15,14 @@ from musicsim.library import Library, Song
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RuleResult:
     """The result of a rule."""
 
     n_matching: int  # number of songs that meet the conditions
     rows: Int64Array  # rows of the songs within the limits, in order
 
 
-def find_songs(snapshot: Snapshot, rule: Rule, now: float | None = None) -> Found:
+def find_songs(snapshot: Snapshot, rule: Rule, now: float | None = None) -> RuleResult:
     """Return the songs that follow a rule at the time `now`, in seconds since 1970; by default, at this moment.
 
     Raises NotFoundError if a word, or a song of the condition `similar`, is not in the library.
@@ -35,7 +35,7 @@ def find_songs(snapshot: Snapshot, rule: Rule, now: float | None = None) -> Foun
     ]
     rows = np.flatnonzero(_join(snapshot, rule.match, masks))
     ordered = _limit(snapshot, rule, _order(snapshot, rule, rows, now))
-    return Found(len(rows), ordered)
+    return RuleResult(len(rows), ordered)
 
 
 def save_checked(library: Library, name: str, rule: Rule) -> SavedRule:

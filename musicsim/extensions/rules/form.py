@@ -15,7 +15,7 @@ from musicsim.explorer import (
     make_condition,
     parse_numbers,
 )
-from musicsim.extensions.rules.rule import Group, Rule, make_rule
+from musicsim.extensions.rules.rule import ConditionGroup, Rule, make_rule
 
 CHOSEN = {"artist": "artists", "genre": "genres", "tag": "tags", "folder": "folders"}
 """Fields whose names are chosen from lists, and these lists."""
@@ -27,7 +27,7 @@ def _new_id() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FormLine:
     """One condition in the form; `text` or `names` is its value."""
 
     field: str = "tempo"
@@ -63,20 +63,20 @@ class Line:
         songs = self.songs if kind == "similar" else ()
         return make_condition(field=self.field, comparison=self.comparison, value=value, songs=songs)
 
-    def use_field(self, name: str) -> "Line":
+    def use_field(self, name: str) -> "FormLine":
         """Return the line with a different field; only a number is kept as the value."""
         if name == self.field:
             return self
         comparisons = FIELD_COMPARISONS[QUERY_FIELDS[name]]
         comparison = self.comparison if self.comparison in comparisons else comparisons[0]
         text = self.text if QUERY_FIELDS[name] == QUERY_FIELDS[self.field] == "number" else ""
-        return Line(name, comparison, text, id=self.id)
+        return FormLine(name, comparison, text, id=self.id)
 
 
 @dataclass(frozen=True, slots=True)
 class LineGroup:
     match: AllOrAny = "all"
-    lines: tuple[Line, ...] = made(default_factory=lambda: (Line(),))
+    lines: tuple[FormLine, ...] = made(default_factory=lambda: (FormLine(),))
     id: int = made(default_factory=_new_id)
 
 
@@ -111,7 +111,7 @@ class Form:
                 except ValueError as error:
                     problems.append(str(error))
             if conditions:
-                groups.append(Group(match=group.match, conditions=tuple(conditions)))
+                groups.append(ConditionGroup(match=group.match, conditions=tuple(conditions)))
         others = {"descending": self.descending, "songs": self.songs, "minutes": self.minutes}
         try:
             return make_rule(match=self.match, groups=groups, order=self.order, **others), problems
@@ -122,7 +122,7 @@ class Form:
         return replace(self, groups=(*self.groups, LineGroup()))
 
     def add_line(self, group_id: int) -> "Form":
-        return self._change_lines(lambda group: (*group.lines, *([Line()] if group.id == group_id else [])))
+        return self._change_lines(lambda group: (*group.lines, *([FormLine()] if group.id == group_id else [])))
 
     def drop_line(self, line_id: int) -> "Form":
         """Remove a line, and its group if it is empty then; a form has at least one line."""
@@ -135,13 +135,13 @@ class Form:
             lambda group: tuple(replace(line, songs=songs) if line.id == line_id else line for line in group.lines)
         )
 
-    def _change_lines(self, change: Callable[[LineGroup], tuple[Line, ...]]) -> "Form":
+    def _change_lines(self, change: Callable[[LineGroup], tuple[FormLine, ...]]) -> "Form":
         return replace(self, groups=tuple(replace(group, lines=change(group)) for group in self.groups))
 
 
-def _line_of(condition: FieldCondition) -> Line:
+def _line_of(condition: FieldCondition) -> FormLine:
     songs = tuple(song for song in condition.songs if isinstance(song, int))  # a saved rule has no titles
-    line = Line(condition.field, condition.comparison, songs=songs)
+    line = FormLine(condition.field, condition.comparison, songs=songs)
     if line.is_chosen:
         return replace(line, names=tuple(map(str, condition.value)))
     if QUERY_FIELDS[condition.field] == "names":

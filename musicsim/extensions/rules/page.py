@@ -8,8 +8,8 @@ import streamlit as st
 
 from musicsim.audio import DESCRIPTORS
 from musicsim.explorer import COMPARISON_WORDS, FIELD_CHOICES, FIELD_COMPARISONS, QUERY_FIELDS, Snapshot
-from musicsim.extensions.rules.finding import Found, find_songs
-from musicsim.extensions.rules.form import CHOSEN, Form, Line, LineGroup
+from musicsim.extensions.rules.finding import RuleResult, find_songs
+from musicsim.extensions.rules.form import CHOSEN, Form, FormLine, LineGroup
 from musicsim.extensions.rules.page_actions import FORM, edit, show_buttons, show_saved
 from musicsim.extensions.rules.rule import MATCHES, MAX_SONGS, ORDERS, Rule, RuleRequest
 from musicsim.ui.base import Key, choices_of, describe_option, off_if, plain, show_errors
@@ -82,7 +82,7 @@ def _show_group(snapshot: Snapshot, group: LineGroup, is_one_of_several: bool) -
     return replace(group, match=match, lines=lines)
 
 
-def _show_line(snapshot: Snapshot, line: Line) -> Line:
+def _show_line(snapshot: Snapshot, line: FormLine) -> FormLine:
     # a list of chosen songs below the value must not move the other widgets
     alignment: Any = "top" if line.field == "similar" else "bottom"
     with st.container(horizontal=True, vertical_alignment=alignment, key=f"rules_line_{line.id}"):
@@ -107,7 +107,7 @@ def _show_line(snapshot: Snapshot, line: Line) -> Line:
     return line
 
 
-def _show_value(snapshot: Snapshot, line: Line) -> Line:
+def _show_value(snapshot: Snapshot, line: FormLine) -> FormLine:
     kind = QUERY_FIELDS[line.field]
     if line.is_chosen:
         key: Key[list[str]] = Key(
@@ -170,7 +170,7 @@ def _show_songs(snapshot: Snapshot, name: str, rule: Rule) -> None:
         st.caption(f"The first {len(songs)} of {count(len(found.rows), 'song')}.")
 
 
-def _count_words(snapshot: Snapshot, found: Found) -> str:
+def _count_words(snapshot: Snapshot, found: RuleResult) -> str:
     n = found.n_matching
     meets = "meets" if n == 1 else "meet"
     words = f"{count(n, 'song')} {meets} the conditions"

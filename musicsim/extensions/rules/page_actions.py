@@ -6,7 +6,7 @@ import streamlit as st
 
 from musicsim.explorer import PlaylistDraft, Snapshot
 from musicsim.extensions.rules.files import ENDINGS, render_rule
-from musicsim.extensions.rules.finding import Found
+from musicsim.extensions.rules.finding import RuleResult
 from musicsim.extensions.rules.form import Form
 from musicsim.extensions.rules.rule import MAX_NAME, Rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
@@ -69,7 +69,7 @@ def _undo_delete(store: RuleStore, deleted: SavedRule) -> None:
         _DELETED.set(None)
 
 
-def show_buttons(snapshot: Snapshot, name: str, rule: Rule, found: Found) -> None:
+def show_buttons(snapshot: Snapshot, name: str, rule: Rule, found: RuleResult) -> None:
     """Show the actions on a rule and its songs."""
     nothing = "" if len(found.rows) else "No song meets the conditions."
     with st.container(horizontal=True, gap="small"):

@@ -32,7 +32,7 @@ ORDERS = ("random", "similar", "played", "added", "plays", "rating", "year", "mi
 MATCHES = ("all", "any")
 
 
-class Group(Document):
+class ConditionGroup(Document):
     """Conditions that a song must meet: all of them, or any."""
 
     match: AllOrAny = "all"
@@ -46,7 +46,7 @@ class Rule(Document):
     """Groups that a song must meet (all or any of them; without any, every song follows), an order and a limit."""
 
     match: AllOrAny = "all"
-    groups: tuple[Group, ...] = ()
+    groups: tuple[ConditionGroup, ...] = ()
     order: str = "random"
     descending: bool = False  # True: the largest value, or the latest date, comes first
     songs: int = Field(100, ge=1, le=MAX_SONGS)  # maximum number of songs
@@ -105,7 +105,9 @@ class RuleRequest:
         several = [group for group in groups if len(group.conditions) > 1]
         others = {name: getattr(self, name) for name in ("order", "descending", "songs", "minutes")}
         return make_rule(
-            match=match, groups=[*([Group(match=match, conditions=alone)] if alone else []), *several], **others
+            match=match,
+            groups=[*([ConditionGroup(match=match, conditions=alone)] if alone else []), *several],
+            **others,
         )
 
 
@@ -114,13 +116,15 @@ def make_rule(**values: object) -> Rule:
     return validate(Rule, values)
 
 
-def parse_group(text: str, match: AllOrAny = "all") -> Group:
+def parse_group(text: str, match: AllOrAny = "all") -> ConditionGroup:
     """Return the conditions of a query; words, and what is in parentheses, are one condition. Raises ValueError."""
     parsed = parse_query(text)
     if not parsed.terms:
         raise ValueError(f"{text!r} has no condition: write words, or a field and a value, such as tempo:120..")
     is_joined = len(parsed.terms) > 1
-    return Group(match=parsed.match if is_joined else match, conditions=tuple(map(_condition_of, parsed.terms)))
+    return ConditionGroup(
+        match=parsed.match if is_joined else match, conditions=tuple(map(_condition_of, parsed.terms))
+    )
 
 
 def _condition_of(term: QueryTerm) -> FieldCondition:

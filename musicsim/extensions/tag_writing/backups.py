@@ -16,7 +16,7 @@ from pathlib import Path
 
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.extensions.tag_writing.formats import Values
-from musicsim.extensions.tag_writing.patches import Patch
+from musicsim.extensions.tag_writing.patches import FilePatch
 from musicsim.library import atomic_path, write_private
 
 FOLDER = "tag_backups"
@@ -34,7 +34,7 @@ class Backup:
     before: str  # content hashes of the file
     after: str
     tags: Mapping[str, tuple[Values, Values]]  # the old and the new values, keyed by tag
-    patch: Patch
+    patch: FilePatch
 
     def store(self, file: Path) -> None:
         """Write the backup to a new file, and flush it to disk."""
@@ -57,14 +57,14 @@ class Backup:
                     raise ValueError("it has a different format")
                 facts, runs = json.loads(stream.readline()), stream.read()
             tags = {tag: (tuple(old), tuple(new)) for tag, (old, new) in facts["tags"].items()}
-            path, patch = Path(os.fsdecode(bytes.fromhex(facts["path"]))), Patch(**facts["patch"], runs=runs)
+            path, patch = Path(os.fsdecode(bytes.fromhex(facts["path"]))), FilePatch(**facts["patch"], runs=runs)
             return cls(path, int(facts["song_id"]), facts["before"], facts["after"], tags, patch)
         except (ValueError, KeyError, TypeError) as error:
             raise LibraryError(f"{file} is damaged ({error}): its music file cannot be restored from it.") from error
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BackupRun:
     """The backups of one run that were not undone yet."""
 
     folder: Path
@@ -95,12 +95,12 @@ class Backups:
         self._note = self.folder / "writing.json"
         self.check_file = self.folder / "check"  # a restored file, to compare its hash
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[BackupRun]:
         """Return the runs that can be undone, newest first."""
         folders = [path for path in self.folder.glob("*") if path.is_dir()]
-        return [run for run in map(Run, sorted(folders, reverse=True)) if run.files()]
+        return [run for run in map(BackupRun, sorted(folders, reverse=True)) if run.files()]
 
-    def find(self, name: str | None) -> Run:
+    def find(self, name: str | None) -> BackupRun:
         """Return a run, by default the newest one. Raises NotFoundError."""
         runs = self.runs()
         found = next((run for run in runs if name in (None, run.name)), None)
@@ -109,7 +109,7 @@ class Backups:
             raise NotFoundError(f"{self.folder.parent.name}: {what}. `musicsim tags runs` lists all runs.")
         return found
 
-    def new_run(self) -> Run:
+    def new_run(self) -> BackupRun:
         """Create the folder of a run."""
         name = stem = time.strftime("%Y-%m-%d-%H%M%S")
         n = 1
@@ -117,7 +117,7 @@ class Backups:
             n += 1
             name = f"{stem}-{n}"
         (self.folder / name).mkdir(parents=True)
-        return Run(self.folder / name)
+        return BackupRun(self.folder / name)
 
     @contextmanager
     def change(self, temporary: Path, backup: Path) -> Iterator[None]:

@@ -21,7 +21,7 @@ from musicsim.cli import (
 )
 from musicsim.explorer import list_changes, take_snapshot
 from musicsim.extensions.tag_writing.backups import Backups
-from musicsim.extensions.tag_writing.plan import Preview, preview
+from musicsim.extensions.tag_writing.plan import TagPreview, preview
 from musicsim.extensions.tag_writing.request import Property, TagRequest
 from musicsim.extensions.tag_writing.undoing import undo_tags
 from musicsim.extensions.tag_writing.values import describe_values
@@ -73,7 +73,7 @@ def write(
         raise typer.Exit(SOME_FAILED)
 
 
-def _show_preview(planned: Preview, *, as_json: bool) -> None:
+def _show_preview(planned: TagPreview, *, as_json: bool) -> None:
     rows = [
         (file.song, file.target.file, tag, old, new)
         for file in planned.files

@@ -7,7 +7,7 @@ import streamlit as st
 
 from musicsim.explorer import Snapshot, list_changes
 from musicsim.extensions.tag_writing.backups import Backups
-from musicsim.extensions.tag_writing.plan import Preview, preview
+from musicsim.extensions.tag_writing.plan import TagPreview, preview
 from musicsim.extensions.tag_writing.request import Property, TagRequest
 from musicsim.extensions.tag_writing.values import describe_values
 from musicsim.library import Library
@@ -79,7 +79,7 @@ def _draw_preview(snapshot: Snapshot, asked: _Chosen, *, busy: bool) -> None:
         st.caption(f"{len(planned.problems) - _MAX_PROBLEMS:,} more files cannot be written.")
 
 
-def _table(planned: Preview) -> pd.DataFrame:
+def _table(planned: TagPreview) -> pd.DataFrame:
     rows = [
         (clean(file.song.title), clean(file.song.by), tag, clean(", ".join(old)), clean(describe_values(new)))
         for file in planned.files[:_MAX_ROWS]

@@ -20,7 +20,7 @@ _Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class FilePatch:
     """The bytes that restore an old version. Except in `runs`, each of its bytes is in the new version."""
 
     size: int  # bytes of the old version
@@ -49,7 +49,7 @@ class Patch:
                 at += length
 
 
-def make_patch(old: Path, new: Path) -> Patch:
+def make_patch(old: Path, new: Path) -> FilePatch:
     """Compare two files block by block; memory is a few times the number of different bytes."""
     a, b = _map(old), _map(new)
     prefix = _common_prefix(a, b)
@@ -59,7 +59,7 @@ def make_patch(old: Path, new: Path) -> Patch:
     parts += [
         a[start : start + length].tobytes() for start, length in zip(starts.tolist(), lengths.tolist(), strict=True)
     ]
-    return Patch(len(a), prefix, shift, zlib.compress(b"".join(parts)))
+    return FilePatch(len(a), prefix, shift, zlib.compress(b"".join(parts)))
 
 
 def _map(path: Path) -> _Bytes:

@@ -37,7 +37,7 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class TagPreview:
     """The changes of a run, and a sentence for each file that cannot be changed."""
 
     files: tuple[PlannedFile, ...]
@@ -69,7 +69,7 @@ def find_targets(snapshot: Snapshot, request: TagRequest) -> list[tuple[Song, Ta
 
 def preview(
     snapshot: Snapshot, properties: Sequence[str], request: TagRequest, progress: Progress = no_progress
-) -> Preview:
+) -> TagPreview:
     """Compare the new values with the files, without changing anything."""
     planned, problems, n_unchanged = [], [], 0
     for item in plan(snapshot, properties, request, progress):
@@ -79,7 +79,7 @@ def preview(
             planned.append(item)
         else:
             n_unchanged += 1
-    return Preview(tuple(planned), n_unchanged, tuple(problems))
+    return TagPreview(tuple(planned), n_unchanged, tuple(problems))
 
 
 def plan(

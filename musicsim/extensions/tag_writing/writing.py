@@ -9,7 +9,7 @@ from typing import Any
 
 from musicsim.errors import AudioError, LibraryError, StorageError
 from musicsim.explorer import JobProgress, take_snapshot
-from musicsim.extensions.tag_writing.backups import Backup, Backups, Run
+from musicsim.extensions.tag_writing.backups import Backup, BackupRun, Backups
 from musicsim.extensions.tag_writing.formats import TaggedFile, Values
 from musicsim.extensions.tag_writing.patches import make_patch
 from musicsim.extensions.tag_writing.plan import PlannedFile, plan
@@ -62,7 +62,7 @@ def _write_all(
     library: Library, backups: Backups, planned: Iterable[PlannedFile | LibraryError], report: WriteReport
 ) -> None:
     """Write the planned changes in one run, and add the results to the report."""
-    run: Run | None = None
+    run: BackupRun | None = None
     numbers = count_up(1)
     try:
         for item in planned:

@@ -28,7 +28,9 @@ _FIRST: Key[int | None] = Key("ears_first", lambda: None, "first song of the pla
 
 
 _SESSION = Session(
-    Key("ears_asked", Sitting[questions.Question], "blind questions, and the answers"), questions.record, reveals=False
+    Key("ears_asked", Sitting[questions.EarQuestion], "blind questions, and the answers"),
+    questions.record,
+    reveals=False,
 )
 
 
@@ -69,7 +71,7 @@ def _ask(two: TwoEars) -> None:
     )  # fmt: skip
     ear, library = two.ears[person], two.library
 
-    def is_own(question: questions.Question) -> bool:
+    def is_own(question: questions.EarQuestion) -> bool:
         is_known = all((one.snapshot.rows_of(question.song_ids) >= 0).all() for one in two.ears)
         return is_known and (question.models, question.ear) == (two.model_ids, ear.model_id)
 

@@ -22,7 +22,7 @@ _OPTIONS = ["song 1", "song 2"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EarQuestion:
     """A triple of songs for one of two people. The first is the reference."""
 
     song_ids: tuple[int, ...]
@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class EarResults:
     """Agreement of two people with each other and with both models. Unsure answers do not count."""
 
     divided: Rate  # how often the two people disagreed on triples that were predicted to divide them
@@ -53,15 +53,15 @@ def list_answers(two: TwoEars, opinions: Opinions) -> list[Judgment]:
 
 
 def next_question(
-    two: TwoEars, answers: Sequence[Judgment], ear: Ear, rng: np.random.Generator, skipped: Sequence[Question] = ()
-) -> Question | None:
+    two: TwoEars, answers: Sequence[Judgment], ear: Ear, rng: np.random.Generator, skipped: Sequence[EarQuestion] = ()
+) -> EarQuestion | None:
     """Return the next question for a person; None if no new triple is left. Skipped questions are not asked again."""
     asked = {_key_of(answer) for answer in answers if answer.context["ear"] == ear.model_id}
     asked |= {question_key(one.form, one.song_ids) for one in skipped if one.ear == ear.model_id}
 
-    def make(song_ids: Sequence[int], *, is_dividing: bool) -> Question:
+    def make(song_ids: Sequence[int], *, is_dividing: bool) -> EarQuestion:
         p = tuple(two.predict_proba(song_ids))
-        return Question(tuple(song_ids), is_dividing, ear.person, ear.model_id, two.model_ids, p)
+        return EarQuestion(tuple(song_ids), is_dividing, ear.person, ear.model_id, two.model_ids, p)
 
     for answer in answers:
         songs = answer.context["songs"]
@@ -77,7 +77,7 @@ def next_question(
     return None
 
 
-def record(opinions: Opinions, question: Question, place: int | None) -> int:
+def record(opinions: Opinions, question: EarQuestion, place: int | None) -> int:
     """Save an answer with the probability of song 1 in both models; return the answer's id.
 
     `place` is 1 for song 1, 2 for song 2, and None if the person is unsure.
@@ -89,7 +89,7 @@ def record(opinions: Opinions, question: Question, place: int | None) -> int:
     )  # fmt: skip
 
 
-def summarize(two: TwoEars, answers: Sequence[Judgment]) -> Results:
+def summarize(two: TwoEars, answers: Sequence[Judgment]) -> EarResults:
     """Compare the two people's answers with each other and with both models."""
     chosen: dict[QuestionKey, dict[str, int]] = defaultdict(dict)  # song, by question and model of the person
     is_dividing: dict[QuestionKey, bool] = {}
@@ -108,10 +108,10 @@ def summarize(two: TwoEars, answers: Sequence[Judgment]) -> Results:
         for kind in (True, False)
     )
     predicted = {pair: measure_rate(cases[pair]) for pair in product(two.model_ids, two.model_ids)}
-    return Results(divided, random, predicted)
+    return EarResults(divided, random, predicted)
 
 
-def describe(two: TwoEars, results: Results) -> list[str]:
+def describe(two: TwoEars, results: EarResults) -> list[str]:
     """Describe the results, one sentence each."""
     if not results.divided.n + results.random.n:
         return ["No question was answered by both of you yet."]

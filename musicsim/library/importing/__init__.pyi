@@ -1,6 +1,6 @@
 from .importer import Absent as Absent
+from .importer import ImportPreview as ImportPreview
 from .importer import ImportReport as ImportReport
-from .importer import Preview as Preview
 from .importer import SeenList as SeenList
 from .importer import accept as accept
 from .importer import commit_import as commit_import
@@ -17,8 +17,8 @@ from .public_judgments import load_judgments as load_judgments
 from .reading import FORMATS as FORMATS
 from .reading import ME as ME
 from .reading import read_listening as read_listening
-from .records import Batch as Batch
+from .records import ImportBatch as ImportBatch
 from .records import NamedSong as NamedSong
-from .records import Skipped as Skipped
+from .records import SkippedRows as SkippedRows
 from .records import day_of as day_of
 from .sources import READ_SUFFIXES as READ_SUFFIXES

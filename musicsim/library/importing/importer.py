@@ -14,10 +14,10 @@ import sqlalchemy as sa
 
 from musicsim._arrays import Int64Array
 from musicsim.library.db import schema
-from musicsim.library.importing.matching import How, Match, Matcher, Proposal
+from musicsim.library.importing.matching import How, Matcher, Proposal, SongMatch
 from musicsim.library.importing.places import file_name, is_web
 from musicsim.library.importing.reading import read_listening
-from musicsim.library.importing.records import Batch, NamedSong
+from musicsim.library.importing.records import ImportBatch, NamedSong
 from musicsim.library.library import Library
 from musicsim.library.stores.listening import ImportEntry, Waiting, playlists_source
 from musicsim.progress import Progress, no_progress
@@ -56,10 +56,10 @@ class SeenList:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class ImportPreview:
     """The effects of an import before anything is written."""
 
-    batch: Batch
+    batch: ImportBatch
     song_ids: Int64Array  # (n_songs,): the library's song for each song of the batch; -1 for none
     n_plays: int  # number of plays; for tags and playlists, number of rows
     songs_by: dict[How, int]  # number of matched songs per method
@@ -119,8 +119,8 @@ class ImportReport:
 
 
 def preview_import(
-    library: Library, batch: Batch, progress: Progress = no_progress, matcher: Callable[[], Matcher] | None = None
-) -> Preview:
+    library: Library, batch: ImportBatch, progress: Progress = no_progress, matcher: Callable[[], Matcher] | None = None
+) -> ImportPreview:
     """Match a batch to a library without writing; `matcher` is called if a song is not found by its path."""
     get_matcher = cache(matcher or partial(Matcher, library))
     by_path = _find_by_path(library, batch.songs, progress)
@@ -133,7 +133,7 @@ def preview_import(
         if i % _PROGRESS_EVERY == 0:
             progress("matching songs", i, len(batch.songs))
         known = by_path.get(song.place)
-        match = get_matcher().find(song) if known is None else Match(known, "path")
+        match = get_matcher().find(song) if known is None else SongMatch(known, "path")
         if match is not None:
             song_ids[i] = match.song_id
             songs_by[match.how] += 1
@@ -147,7 +147,7 @@ def preview_import(
     replaces, overlaps = _find_earlier(library, batch, song_ids)
     loose.sort(key=lambda i: -plays[i])
     proposals = get_matcher().propose(named, progress) if named else ()
-    return Preview(
+    return ImportPreview(
         batch, song_ids, int(plays.sum()), dict(songs_by), dict(plays_by), tuple(loose), tuple(proposals),
         _sum_unmatched(missed), tuple(replaces), tuple(overlaps), recording_ids,
     )  # fmt: skip
@@ -166,7 +166,7 @@ def _find_by_path(library: Library, songs: Sequence[NamedSong], progress: Progre
     return ids
 
 
-def _count_plays(batch: Batch) -> Int64Array:
+def _count_plays(batch: ImportBatch) -> Int64Array:
     """Return the number of plays per song; for tags and playlists, the number of rows per song."""
     weights = batch.value if batch.kind == "plays" else None
     return np.bincount(batch.song, weights, minlength=len(batch.songs)).astype(np.int64)
@@ -183,7 +183,9 @@ def _sum_unmatched(missed: Iterable[tuple[NamedSong, int]]) -> tuple[Waiting, ..
     return tuple(Waiting(*names, albums[names], count) for names, count in ordered)
 
 
-def _find_earlier(library: Library, batch: Batch, song_ids: Int64Array) -> tuple[list[ImportEntry], list[ImportEntry]]:
+def _find_earlier(
+    library: Library, batch: ImportBatch, song_ids: Int64Array
+) -> tuple[list[ImportEntry], list[ImportEntry]]:
     """Return the earlier imports that this one replaces, and those that it overlaps.
 
     An earlier import is replaced if it has the same content, or the same name and a time range within the new one.
@@ -213,7 +215,7 @@ def _is_same_list(library: Library, old: ImportEntry, song_ids: Int64Array) -> b
     return 2 * len(before & current) >= max(len(before), len(current))
 
 
-def commit_import(library: Library, seen: Preview, accepted: Iterable[Proposal] = ()) -> ImportReport:
+def commit_import(library: Library, seen: ImportPreview, accepted: Iterable[Proposal] = ()) -> ImportReport:
     """Write a previewed import in one transaction, and undo earlier imports that it replaces.
 
     Unmatched rows, except those of playlists, are kept until the library has their songs. MusicBrainz ids are written
@@ -248,7 +250,7 @@ def commit_import(library: Library, seen: Preview, accepted: Iterable[Proposal] 
     return ImportReport(import_id, batch.n_rows, len(batch.songs), n_matched, n_skipped, unmatched, n_ids)
 
 
-def _value_rows(batch: Batch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
+def _value_rows(batch: ImportBatch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
     rows = np.flatnonzero(song_ids[batch.song] >= 0)
     for start in range(0, len(rows), _AT_ONCE):
         part = rows[start : start + _AT_ONCE]
@@ -256,24 +258,24 @@ def _value_rows(batch: Batch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]
         yield from zip(names, song_ids[batch.song[part]].tolist(), batch.value[part].tolist(), strict=True)
 
 
-def _listen_rows(batch: Batch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
+def _listen_rows(batch: ImportBatch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
     rows = np.flatnonzero((song_ids[batch.song] >= 0) & (np.diff(batch.first_time) > 0))
     for row in rows.tolist():
         yield batch.groups[batch.group[row]][0], int(song_ids[batch.song[row]]), _pack_times(batch, row)
 
 
-def _pack_times(batch: Batch, row: int) -> bytes | None:
+def _pack_times(batch: ImportBatch, row: int) -> bytes | None:
     times = batch.times[batch.first_time[row] : batch.first_time[row + 1]]
     return times.astype("<u4").tobytes() if len(times) else None
 
 
-def _waiting_rows(batch: Batch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
+def _waiting_rows(batch: ImportBatch, song_ids: Int64Array) -> Iterator[tuple[Any, ...]]:
     for row in np.flatnonzero(song_ids[batch.song] < 0).tolist():
         song, name = batch.songs[batch.song[row]], batch.groups[batch.group[row]][0]
         yield *song[:4], name, float(batch.value[row]), _pack_times(batch, row)
 
 
-def _playlist_rows(batch: Batch, song_ids: Int64Array) -> list[tuple[str, str | None, list[int]]]:
+def _playlist_rows(batch: ImportBatch, song_ids: Int64Array) -> list[tuple[str, str | None, list[int]]]:
     lists: dict[int, list[int]] = defaultdict(list)
     for group, song in zip(batch.group.tolist(), batch.song.tolist(), strict=True):
         if song_ids[song] >= 0:

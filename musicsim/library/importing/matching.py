@@ -30,7 +30,7 @@ _LEAD = re.compile(r"\s*(?:[,;/、]|\s[xX×]\s|\s(?:vs\.?|versus)\s).*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class SongMatch:
     song_id: int
     how: How
 
@@ -101,7 +101,7 @@ class Matcher:
             for variant in {version, kind if kind != "remix" else version}:
                 self._plain[key, title, variant].append(song)
 
-    def find(self, song: NamedSong) -> Match | None:
+    def find(self, song: NamedSong) -> SongMatch | None:
         """Return the match for a song if it is unambiguous.
 
         Methods, in order: the path or its end, a person's choice, the recording id, artist and title, and their plain
@@ -116,9 +116,9 @@ class Matcher:
         if self._confirmed:
             confirmed = self._confirmed.get(exact(song.artist, song.title))
             if confirmed is not None:
-                return Match(confirmed, "confirmed")
+                return SongMatch(confirmed, "confirmed")
         candidates = self.find_by_names(song)
-        return None if candidates is None else Match(_select(candidates[1], song), candidates[0])
+        return None if candidates is None else SongMatch(_select(candidates[1], song), candidates[0])
 
     def find_by_names(self, song: NamedSong) -> tuple[How, list[KnownSong]] | None:
         """Find songs by recording id, then by names, then by plain spellings; return the method and all songs found."""
@@ -155,14 +155,16 @@ class Matcher:
     def _names(self) -> dict[int, tuple[str, str]]:
         return {known.id: (known.plain_artist, known.plain_title) for songs in self._exact.values() for known in songs}
 
-    def find_by_path(self, song: NamedSong, has_length: Callable[[int], bool | None] = lambda _: None) -> Match | None:
+    def find_by_path(
+        self, song: NamedSong, has_length: Callable[[int], bool | None] = lambda _: None
+    ) -> SongMatch | None:
         """Return the song whose file has this path, or a path with the same end; see :meth:`find`.
 
         `has_length` returns whether a song is known to be as long. Then one shared part is enough if the artist or the
         title is the same, and two if both differ.
         """
         if (song_id := self._places.find_whole(song.place)) is not None:
-            return Match(song_id, "path")
+            return SongMatch(song_id, "path")
         ending = self._places.find_by_end(song.place)
         if ending is None:
             return None
@@ -171,7 +173,7 @@ class Matcher:
             names = plain_artist(song.artist), plain_title(song.title)[0]
             n_same = sum(map(operator.eq, names, self._names[song_id]))
             n_telling += 1 if n_same == 2 else n_same - 1 if has_length(song_id) else -2
-        return Match(song_id, "path end") if n_telling >= 1 else None
+        return SongMatch(song_id, "path end") if n_telling >= 1 else None
 
     def propose(self, songs: Iterable[tuple[NamedSong, int]], progress: Progress = no_progress) -> list[Proposal]:
         """Return the library's most similar song for each unmatched song, if it is similar enough.

@@ -1,4 +1,4 @@
-"""Recognize file formats (extensions add more), and read files into one :class:`Batch`."""
+"""Recognize file formats (extensions add more), and read files into an :class:`ImportBatch`."""
 
 import csv
 import json
@@ -12,39 +12,41 @@ from musicsim.library.importing import json_formats as from_json
 from musicsim.library.importing import playlist_files as from_list
 from musicsim.library.importing import text_formats as from_text
 from musicsim.library.importing.places import names_audio, spell_out
-from musicsim.library.importing.records import Batch, Gatherer, Kind
-from musicsim.library.importing.sources import HEAD, Format, JsonStream, RawBytes, Source, TextLines, find_sources
+from musicsim.library.importing.records import Gatherer, ImportBatch, Kind
+from musicsim.library.importing.sources import HEAD, ImportFormat, JsonStream, RawBytes, Source, TextLines, find_sources
 from musicsim.progress import Progress, no_progress
 from musicsim.registry import load_each
 
 ME = "me"  # the listener if a file contains one user's data
 
-_FORMATS: dict[str, Format] = {
-    "plays": Format("plays as CSV", "plays", from_text.read_plays),
-    "tags": Format("tags as CSV", "tags", from_text.read_tags),
-    "playlists": Format("playlists as CSV", "playlists", from_text.read_playlists),
-    "lastfm": Format("Last.fm scrobbles (CSV)", "plays", from_text.read_lastfm),
-    "librefm": Format("Libre.fm scrobbles (CSV)", "plays", from_text.read_librefm),
-    "spinitron": Format("Spinitron log (CSV)", "plays", from_text.read_spinitron),
-    "spotify": Format("Spotify streaming history (JSON)", "plays", from_json.read_spotify, JsonStream),
-    "listenbrainz": Format("ListenBrainz listens (JSON)", "plays", from_json.read_listenbrainz, JsonStream),
-    "maloja": Format("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, JsonStream),
-    "panoscrobbler": Format("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, JsonStream),
-    "loved": Format("loved tracks from Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
-    "m3u": Format("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
-    "pls": Format("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
-    "xspf": Format("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
-    "jspf": Format("playlist (JSPF)", "playlists", from_list.read_jspf, JsonStream),
-    "spotify_playlists": Format("Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream),
-    "aotm": Format("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
+_FORMATS: dict[str, ImportFormat] = {
+    "plays": ImportFormat("plays as CSV", "plays", from_text.read_plays),
+    "tags": ImportFormat("tags as CSV", "tags", from_text.read_tags),
+    "playlists": ImportFormat("playlists as CSV", "playlists", from_text.read_playlists),
+    "lastfm": ImportFormat("Last.fm scrobbles (CSV)", "plays", from_text.read_lastfm),
+    "librefm": ImportFormat("Libre.fm scrobbles (CSV)", "plays", from_text.read_librefm),
+    "spinitron": ImportFormat("Spinitron log (CSV)", "plays", from_text.read_spinitron),
+    "spotify": ImportFormat("Spotify streaming history (JSON)", "plays", from_json.read_spotify, JsonStream),
+    "listenbrainz": ImportFormat("ListenBrainz listens (JSON)", "plays", from_json.read_listenbrainz, JsonStream),
+    "maloja": ImportFormat("Maloja scrobbles (JSON)", "plays", from_json.read_maloja, JsonStream),
+    "panoscrobbler": ImportFormat("Pano Scrobbler (JSONL)", "plays", from_json.read_panoscrobbler, JsonStream),
+    "loved": ImportFormat("loved tracks from Last.fm or Libre.fm (JSON)", "tags", from_json.read_loved, JsonStream),
+    "m3u": ImportFormat("playlist (M3U, M3U8)", "playlists", from_list.read_m3u, is_lenient=True),
+    "pls": ImportFormat("playlist (PLS)", "playlists", from_list.read_pls, is_lenient=True),
+    "xspf": ImportFormat("playlist (XSPF)", "playlists", from_list.read_xspf, RawBytes),
+    "jspf": ImportFormat("playlist (JSPF)", "playlists", from_list.read_jspf, JsonStream),
+    "spotify_playlists": ImportFormat(
+        "Spotify playlists (JSON)", "playlists", from_list.read_spotify_playlists, JsonStream
+    ),
+    "aotm": ImportFormat("AotM-2011 playlists (JSON)", "playlists", from_list.read_aotm, JsonStream),
 }
 for _more in load_each(lambda extension: extension.import_formats):
     _FORMATS |= _more
 # two files from one data set: plays per song id, and the names of these songs
 _TRIPLETS, _NAMES = "triplets", "track names"
 _FORMATS |= {
-    _TRIPLETS: Format("Million Song Dataset triplets (with unique_tracks.txt)", "plays", from_text.read_triplets),
-    _NAMES: Format("Million Song Dataset track names", "plays", from_text.read_track_names),
+    _TRIPLETS: ImportFormat("Million Song Dataset triplets (with unique_tracks.txt)", "plays", from_text.read_triplets),
+    _NAMES: ImportFormat("Million Song Dataset track names", "plays", from_text.read_track_names),
 }
 
 FORMATS: dict[str, str] = {name: fmt.label for name, fmt in _FORMATS.items() if name != _NAMES}
@@ -161,7 +163,7 @@ def _nearest_table(head: str) -> str | None:
 def read_listening(
     paths: Sequence[str | Path], fmt: str | None = None, listener: str | None = None,
     progress: Progress = no_progress, *, encoding: str | None = None,
-) -> Batch:  # fmt: skip
+) -> ImportBatch:  # fmt: skip
     """Read files of plays, tags or playlists into one batch; nothing is written.
 
     If folders and .zip archives contain several kinds, only the first of plays, playlists and tags is read. `fmt` is a

@@ -1,4 +1,4 @@
-"""Listening data from files in any format, summed in a :class:`Batch`: distinct songs, and rows that count them."""
+"""Listening data from files in any format, summed in an :class:`ImportBatch`: distinct songs, and rows of counts."""
 
 import hashlib
 from array import array
@@ -31,7 +31,7 @@ class NamedSong(NamedTuple):
 
 
 @dataclass(slots=True)
-class Skipped:
+class SkippedRows:
     """Rows left out for one reason: their number, and the places of the first few."""
 
     reason: str
@@ -40,7 +40,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ImportBatch:
     kind: Kind
     format: str  # names of the formats, joined with "+"
     name: str  # names of the files
@@ -57,7 +57,7 @@ class Batch:
     times: Uint32Array
     first_time: Int64Array  # (n_sums + 1,): index of each row's first time; zeros for tags and playlists
     n_rows: int  # number of rows before they were summed, excluding those left out
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedRows, ...]
     # times of the first and last listen, seconds since 1970
     first_at: float | None
     last_at: float | None
@@ -87,7 +87,7 @@ class Gatherer:
         self._groups: dict[tuple[str, str], int] = {}
         self._song, self._group, self._value = array("i"), array("i"), array("d")
         self._timed_song, self._timed_group, self._times = array("i"), array("i"), array("I")
-        self._skipped: dict[str, Skipped] = {}
+        self._skipped: dict[str, SkippedRows] = {}
         self._lists: Counter[tuple[str, str]] = Counter()
         self._first: float | None = None
         self._last: float | None = None
@@ -142,12 +142,12 @@ class Gatherer:
         return group
 
     def skip(self, reason: str, place: str) -> None:
-        entry = self._skipped.setdefault(reason, Skipped(reason))
+        entry = self._skipped.setdefault(reason, SkippedRows(reason))
         entry.count += 1
         if len(entry.places) < _MAX_PLACES:
             entry.places.append(place)
 
-    def batch(self, formats: Iterable[str], name: str, listener: str) -> Batch:
+    def batch(self, formats: Iterable[str], name: str, listener: str) -> ImportBatch:
         song, group, value = self._sum_rows()
         times = (self._first, self._last, self._sum_of_times)  # the same songs on different days are different data
         digest = hashlib.blake2b(f"{self.kind} {times}".encode(), digest_size=16)
@@ -155,7 +155,7 @@ class Gatherer:
             digest.update(part.tobytes())
         for names in (self._songs, self._groups):
             digest.update(repr(list(names)).encode("utf-8", "backslashreplace"))
-        return Batch(
+        return ImportBatch(
             self.kind, " + ".join(sorted(set(formats))), name, listener, digest.hexdigest(), tuple(self._songs),
             tuple(self._groups), song, group, value, *self._sort_times(song, group), self.n_rows,
             tuple(self._skipped.values()), self._first, self._last,

@@ -306,7 +306,7 @@ class JsonStream(_Watched):
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ImportFormat:
     label: str  # name shown to people
     kind: Kind
     read: Callable[[Any, Gatherer], None]  # called with an instance of `source`

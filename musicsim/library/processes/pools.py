@@ -16,7 +16,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Pool(Protocol):
+class WorkerPool(Protocol):
     shares_disk: bool  # whether workers can write to folders on this machine
 
     def outcomes(
@@ -64,7 +64,9 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> Generator[R,
                 future.cancel()
 
 
-def map_in_order(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
+def map_in_order(
+    pool: WorkerPool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits
+) -> Iterator[Any]:
     """Yield results in the order of their tasks, so each waits for all earlier ones. Exceptions are yielded, too."""
     numbered = partial(_do_numbered, function)
     done: dict[int, Any] = {}
@@ -82,14 +84,16 @@ def _do_numbered(function: Callable[[Any], Any], task: tuple[int, Any]) -> Any:
     return function(task[1])
 
 
-def map_with_retry(pool: Pool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits) -> Iterator[Any]:
+def map_with_retry(
+    pool: WorkerPool, function: Callable[[T], Any], tasks: Iterable[T], *, limits: Limits
+) -> Iterator[Any]:
     """Yield results in the order of their tasks. Failed tasks are repeated in this process, without limits."""
     here, there = tee(tasks)
     for task, result in zip(here, map_in_order(pool, function, there, limits=limits), strict=True):
         yield function(task) if isinstance(result, BaseException) else result
 
 
-def map_of(pool: Pool, limits: Limits) -> Callable[..., Iterator[Any]]:
+def map_of(pool: WorkerPool, limits: Limits) -> Callable[..., Iterator[Any]]:
     """Return a function like :func:`map` that makes its calls in a pool, and raises their exceptions."""
 
     def map_in_pool(function: Callable[[Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:

@@ -147,7 +147,7 @@ class Crew(Generic[T]):
         self.n_given = 0  # number of tasks so far
 
     def outcomes(self, tasks: Iterable[T]) -> Generator[tuple[T, Any] | None, None, None]:
-        """Yield results as they arrive; see :class:`musicsim.library.processes.pools.Pool`."""
+        """Yield results as they arrive; see :class:`musicsim.library.processes.pools.WorkerPool`."""
         suspects: list[T] = []
         for item in self._run(tasks):
             if item is not None and isinstance(item[1], WorkerDied | MemoryError):

@@ -29,7 +29,7 @@ _MAX_SHARE = 1 / 16  # maximum share of data in a hollow file
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class AnalysisTask:
     path: Path
     size: int
     frames_folder: Path  # where frames are stored
@@ -55,7 +55,7 @@ class Same(_Outcome):
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped(_Outcome):
+class SkippedFile(_Outcome):
     """A short or silent file; `kind` is one of :data:`musicsim.library.stores.files.SKIPPED`."""
 
     kind: str
@@ -95,16 +95,16 @@ class Parcel:
 
 
 class _SkippedError(Exception):
-    """Its arguments are the last three fields of :class:`Skipped`."""
+    """Its arguments are the last three fields of :class:`SkippedFile`."""
 
 
-def analyze(task: Task) -> Analysis | Same | Skipped:
+def analyze(task: AnalysisTask) -> Analysis | Same | SkippedFile:
     """Decode a file, store its frames and aspects, and read its tags. Raises AudioError or OSError."""
     started = time.perf_counter()
     task = replace(task, path=resolve_address(task.path))
     for _ in range(_MAX_READS):
         before = task.path.stat()
-        outcome: Analysis | Same | Skipped | AudioError
+        outcome: Analysis | Same | SkippedFile | AudioError
         try:
             outcome = _read(task, before.st_size, before.st_mtime_ns)
         except AudioError as error:
@@ -117,7 +117,7 @@ def analyze(task: Task) -> Analysis | Same | Skipped:
     raise AudioError(f"{task.path} changed while it was being read: scan again when it is complete.")
 
 
-def analyze_apart(task: Task) -> Parcel | Same | Skipped:
+def analyze_apart(task: AnalysisTask) -> Parcel | Same | SkippedFile:
     """Analyze like :func:`analyze`, but return the files instead of writing them to `frames_folder`."""
     with tempfile.TemporaryDirectory(prefix="musicsim-") as name:
         folder = Path(name)
@@ -128,7 +128,7 @@ def analyze_apart(task: Task) -> Parcel | Same | Skipped:
         return Parcel(outcome, (frames.read_bytes(), aspects.read_bytes() if aspects.exists() else None))
 
 
-def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
+def _read(task: AnalysisTask, size: int, mtime_ns: int) -> Analysis | Same | SkippedFile:
     _check_not_hollow(task.path, size)
     digest = content_hash(task.path)
     if digest in task.known_hashes:
@@ -143,12 +143,12 @@ def _read(task: Task, size: int, mtime_ns: int) -> Analysis | Same | Skipped:
             if sound.harmony is not None and sound.rhythm is not None:
                 store.keep_aspects(digest, sound.harmony, sound.rhythm)
     except _SkippedError as skipped:
-        return Skipped(size, mtime_ns, 0.0, *skipped.args)
+        return SkippedFile(size, mtime_ns, 0.0, *skipped.args)
     outline = np.round(255 * sound.outline).astype(np.uint8).tobytes()
     return Analysis(size, mtime_ns, 0.0, digest, read_tags(task.path), sound, outline, descriptors)
 
 
-def _check_song(task: Task, sound: Sound) -> None:
+def _check_song(task: AnalysisTask, sound: Sound) -> None:
     if sound.n_frames < DELTA_WIDTH:
         raise AudioTooShortError(
             f"{task.path}: {sound.duration_s:.2f} s of sound is too short to analyze; "

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from musicsim.addresses import resolve_address
 from musicsim.audio import DESCRIPTOR_VERSION, FEATURE_VERSION
 from musicsim.library.db import Write, schema
-from musicsim.library.processes.pools import Pool
+from musicsim.library.processes.pools import WorkerPool
 from musicsim.library.processes.workers import Limits
 from musicsim.library.scan.analysis import Analysis, Same
 from musicsim.library.stores.files import FileStore
@@ -26,7 +26,7 @@ class ScanTarget(Protocol):
     files: FileStore
     frame_files: FrameStore
     edits: TagEdits
-    pool: Pool | None
+    pool: WorkerPool | None
 
     @property
     def settings(self) -> dict[str, Any]: ...

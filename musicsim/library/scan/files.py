@@ -36,7 +36,7 @@ class FoundFile(NamedTuple):
 
 
 @dataclass(slots=True)
-class Found:
+class FoundFiles:
     files: list[FoundFile]  # grouped by source, then sorted by path; no path occurs twice
     problems: list[tuple[Path, str]]  # unreadable paths and link loops, each with a sentence that contains the path
     absent: list[Path]  # sources that do not exist
@@ -64,7 +64,7 @@ def remote_folders(library_folder: Path) -> list[Path]:
     return [library_folder / extension.remote_folder for extension in extensions() if extension.remote_folder]
 
 
-def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
+def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> FoundFiles:
     """Find the audio files in `sources`: absolute paths of folders, or of single files with any extension.
 
     Each folder is walked once; a file is listed under every name it has in these folders. An address with a user name
@@ -99,7 +99,7 @@ def find_audio(sources: Iterable[Path], *, absent_ok: bool = False) -> Found:
             walk.file(source, status)
     for source in filter(is_address, dict.fromkeys(sources)):
         walk.remote(source)
-    return Found(walk.files, walk.problems, absent, walk.n_ignored)
+    return FoundFiles(walk.files, walk.problems, absent, walk.n_ignored)
 
 
 def _is_audio(name: str) -> bool:

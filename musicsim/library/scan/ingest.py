@@ -16,12 +16,12 @@ from musicsim.addresses import resolve_address
 from musicsim.audio import FEATURE_VERSION
 from musicsim.errors import NoSoundError, StorageError
 from musicsim.hooks import LibraryNetworks
-from musicsim.library.processes.pools import LocalPool, Pool
+from musicsim.library.processes.pools import LocalPool, WorkerPool
 from musicsim.library.processes.workers import Limits, WorkerDied
-from musicsim.library.scan.analysis import Analysis, Parcel, Same, Skipped, Task, analyze, analyze_apart
+from musicsim.library.scan.analysis import Analysis, AnalysisTask, Parcel, Same, SkippedFile, analyze, analyze_apart
 from musicsim.library.scan.catalogue import ScanTarget, enter_known, enter_song
 from musicsim.library.scan.failures import failure_reason
-from musicsim.library.scan.files import Found, FoundFile, find_audio, remote_folders
+from musicsim.library.scan.files import FoundFile, FoundFiles, find_audio, remote_folders
 from musicsim.library.scan.forecast import Forecast
 from musicsim.library.scan.networks import load_networks
 from musicsim.library.stores.files import ERROR, NO_SOUND, SHORT, SKIPPED, Failure, KnownFile, absolute
@@ -97,7 +97,7 @@ class Scan:
         self.report.n_unchanged = len(found.files) - len(self.todo)
         self._n_total = len(self.todo)
 
-    def _mark(self, found: Found, known: dict[Path, KnownFile]) -> None:
+    def _mark(self, found: FoundFiles, known: dict[Path, KnownFile]) -> None:
         """Mark missing files and files that exist again, and list unreadable folders."""
         files = self.library.files
         existing = {file.path for file in found.files}
@@ -119,7 +119,7 @@ class Scan:
         for path, reason in found.problems:
             _reject(self.library, self.report, Failure(path, reason), None)
 
-    def _plan(self, found: Found, known: dict[Path, KnownFile], retry: bool) -> list[Task]:
+    def _plan(self, found: FoundFiles, known: dict[Path, KnownFile], retry: bool) -> list[AnalysisTask]:
         failed = self.library.files.list_failed()
         store = self.library.frame_files
         stored = store.list_stored() if self._settings["keep_frames"] else None
@@ -149,12 +149,12 @@ class Scan:
             is_long_enough = kind == SHORT and (duration_s or 0.0) >= self._settings["shortest_s"]
             return (size, mtime_ns) == stat and not is_wanted and not is_long_enough
 
-        def task(file: FoundFile) -> Task:
+        def task(file: FoundFile) -> AnalysisTask:
             # a song in the library stays, even if the current rules would exclude it
             is_wanted = self._anyway or file.path in known or file.path in self._source_set
             shortest_s = 0.0 if is_wanted else self._settings["shortest_s"]
             rules = (shortest_s, is_wanted, self._settings["aspects"], networks)
-            return Task(file.path, file.size, store.folder, hashes.get(file.size, ()), *rules)
+            return AnalysisTask(file.path, file.size, store.folder, hashes.get(file.size, ()), *rules)
 
         return [task(file) for file in found.files if not is_done(file)]
 
@@ -216,10 +216,10 @@ class _Counts:
 
 def _analyze_all(
     library: ScanTarget,
-    tasks: Iterable[Task],
+    tasks: Iterable[AnalysisTask],
     report: AddReport,
     counts: _Counts,
-    pool: Pool,
+    pool: WorkerPool,
     networks: Sequence[LibraryNetworks] = (),
 ) -> None:
     limits = library.file_limits
@@ -243,7 +243,7 @@ def _analyze_all(
     report.seconds += time.monotonic() - started
 
 
-def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, limits: Limits) -> None:
+def _enter(library: ScanTarget, task: AnalysisTask, outcome: Any, report: AddReport, limits: Limits) -> None:
     if isinstance(outcome, Parcel):
         outcome = outcome.unpack(library.frame_files)
     if isinstance(outcome, Analysis):
@@ -254,7 +254,7 @@ def _enter(library: ScanTarget, task: Task, outcome: Any, report: AddReport, lim
         report.n_known += enter_known(library, task.path, outcome)
     elif isinstance(outcome, StorageError):
         raise outcome
-    elif isinstance(outcome, Skipped):
+    elif isinstance(outcome, SkippedFile):
         report.n_skipped += 1
         failure = Failure(task.path, outcome.reason, outcome.kind)
         _reject(library, report, failure, (outcome.size, outcome.mtime_ns), outcome.duration_s)
@@ -291,7 +291,7 @@ def add_stream(
     `planned` lists these files and all that follow in further calls, to estimate the time left.
     """
     folder = library.frame_files.folder
-    tasks = (Task(path, 1, folder, aspects=library.settings["aspects"]) for path in paths)
+    tasks = (AnalysisTask(path, 1, folder, aspects=library.settings["aspects"]) for path in paths)
     counts = _Counts(0, len(planned), Forecast((path, 1) for path in planned), progress)
     with library.exclusive():
         _analyze_all(library, tasks, report, counts, LocalPool(1))

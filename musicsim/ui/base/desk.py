@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 from musicsim.errors import MusicsimError
 from musicsim.explorer import Snapshot
 from musicsim.library import release_pages
-from musicsim.progress import Canceled, Part, Progress, View
+from musicsim.progress import Canceled, Progress, ProgressLine, View
 from musicsim.public import visitor_may
 from musicsim.rounds import Rounds
 from musicsim.ui.base.text import plain
@@ -40,7 +40,7 @@ def release_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class Task:
+class Computation:
     """A computation that is waiting, running or done; `session` asked first."""
 
     def __init__(self, work: Callable[[Progress], Any], session: str) -> None:
@@ -82,7 +82,7 @@ class Task:
         return bool(wait([self.future], seconds).done)
 
 
-_by_token: WeakValueDictionary[str, Task] = WeakValueDictionary()
+_by_token: WeakValueDictionary[str, Computation] = WeakValueDictionary()
 
 
 class Desk:
@@ -90,14 +90,19 @@ class Desk:
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._tasks: dict[Hashable, Task] = {}
-        self._waiting: list[Task] = []
+        self._tasks: dict[Hashable, Computation] = {}
+        self._waiting: list[Computation] = []
         self._rounds = Rounds()
         self._lock = threading.Lock()
 
     def ask(
-        self, key: Hashable, work: Callable[[Progress], Any], *, instead: Task | None = None, session: str | None = None
-    ) -> Task:
+        self,
+        key: Hashable,
+        work: Callable[[Progress], Any],
+        *,
+        instead: Computation | None = None,
+        session: str | None = None,
+    ) -> Computation:
         """Return the task for a key; start one if there is none.
 
         `instead` is a task that this session no longer needs. It is dropped if it is still waiting and no other session
@@ -112,13 +117,13 @@ class Desk:
                 if len(self._waiting) >= MAX_WAITING:
                     raise MusicsimError("The app is busy with other requests. Try again in a moment.")
                 self._make_room()
-                task = self._tasks[key] = Task(work, session)
+                task = self._tasks[key] = Computation(work, session)
                 self._waiting.append(task)
                 self._pool.submit(self._do_next)
             task.wanted_by.add(session)
             return _read(task, session)
 
-    def find(self, key: Hashable) -> Task | None:
+    def find(self, key: Hashable) -> Computation | None:
         """Return the task for a key, or None."""
         with self._lock:
             task = self._tasks.get(key)
@@ -142,12 +147,12 @@ class Desk:
         del task  # this thread must not keep the result
         release_memory()  # after the page has the result
 
-    def _leave(self, task: Task, session: str) -> None:
+    def _leave(self, task: Computation, session: str) -> None:
         task.wanted_by.discard(session)
         if task in self._waiting and not task.wanted_by:
             self._remove(task)
 
-    def _remove(self, task: Task) -> None:
+    def _remove(self, task: Computation) -> None:
         self._tasks = {key: other for key, other in self._tasks.items() if other is not task}
         task.cancel()
         if task in self._waiting:
@@ -163,7 +168,7 @@ class Desk:
             del self._tasks[key]
 
 
-def _read(task: Task, session: str) -> Task:
+def _read(task: Computation, session: str) -> Computation:
     if task.future.done():
         task.wanted_by.discard(session)
     return task
@@ -180,14 +185,14 @@ def task_key(snapshot: Snapshot, topic: str) -> Hashable:
     return (snapshot.library.place, snapshot.revision, snapshot.record.id if snapshot.record else None, topic)
 
 
-def result_of(task: Task | None) -> Any:
+def result_of(task: Computation | None) -> Any:
     """Return the result of a task, or None if it failed or is not done."""
     if task is None or not task.future.done() or task.future.exception() is not None:
         return None
     return task.future.result()
 
 
-def value_of(task: Task) -> Any:
+def value_of(task: Computation) -> Any:
     """Return the result of a task, or None while it runs. If it failed with a MusicsimError, show the error."""
     if not task.future.done():
         return None
@@ -198,12 +203,12 @@ def value_of(task: Task) -> Any:
         return None
 
 
-def count_done(tasks: Sequence[Task]) -> int:
+def count_done(tasks: Sequence[Computation]) -> int:
     """Return the number of tasks that are done."""
     return sum(task.future.done() for task in tasks)
 
 
-def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
+def wait_for(tasks: Sequence[Computation], n_shown: int | None = None) -> None:
     """Show a progress bar, and rerun the page whenever another task ends.
 
     `n_shown` is the number of tasks that were done when the page read their results; others may have ended since then.
@@ -217,7 +222,7 @@ def wait_for(tasks: Sequence[Task], n_shown: int | None = None) -> None:
         watch(view, address, key="at_work", every_s=_EVERY_S)
 
 
-def _view(tasks: Sequence[Task | None]) -> View:
+def _view(tasks: Sequence[Computation | None]) -> View:
     """Return how far tasks are; a task that is forgotten is done."""
     running = [task for task in tasks if task is not None and not task.future.done()]
     n_done = len(tasks) - len(running)
@@ -226,7 +231,7 @@ def _view(tasks: Sequence[Task | None]) -> View:
     status = running[0].status
     share = status["done"] / status["total"] if status["total"] else 0.0
     step = f" ({n_done + 1} of {len(tasks)})" if len(tasks) > 1 else ""
-    return View(str(n_done), (Part(f"{status['message'].capitalize()}…{step}", min(1.0, share)),))
+    return View(str(n_done), (ProgressLine(f"{status['message'].capitalize()}…{step}", min(1.0, share)),))
 
 
 @visitor_may

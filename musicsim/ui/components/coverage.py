@@ -5,10 +5,10 @@ from musicsim.explorer.learning.supervision import Coverage, coverage
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.progress import Progress
 from musicsim.ui.base import get_desk, task_key
-from musicsim.ui.base.desk import Task
+from musicsim.ui.base.desk import Computation
 
 
-def ask_coverage(snapshot: Snapshot) -> Task:
+def ask_coverage(snapshot: Snapshot) -> Computation:
     """Return the task that counts the songs covered by each kind of supervision."""
 
     def work(progress: Progress) -> list[Coverage]:

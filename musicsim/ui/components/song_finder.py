@@ -10,7 +10,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from musicsim.explorer import SearchRequest, Snapshot, options_of
-from musicsim.explorer.search.matches import FEW, ONLY_SONGS, Match, MatchKind, name_match, song_match
+from musicsim.explorer.search.matches import FEW, ONLY_SONGS, MatchKind, TextMatch, name_match, song_match
 from musicsim.library import Library
 from musicsim.ui.base import Key, component
 from musicsim.ui.base.keys import read_event
@@ -39,7 +39,7 @@ def find_song(
 
 
 def find_entry(
-    label: str, entries: Sequence[Match], *, key: str, on_pick: Callable[[str], None], placeholder: str = ""
+    label: str, entries: Sequence[TextMatch], *, key: str, on_pick: Callable[[str], None], placeholder: str = ""
 ) -> None:
     """Show a box that searches the titles of entries; a choice calls `on_pick` with the value of one."""
     values = {entry.value for entry in entries}
@@ -115,8 +115,8 @@ def find_names(
 
 
 def _find_many(
-    label: str, *, key: str, source: dict[str, Any], chosen: Sequence[tuple[Any, Match]], parse: Callable[[str], Any],
-    on_change: Callable[[list[Any]], None], most: int, help: str, placeholder: str,
+    label: str, *, key: str, source: dict[str, Any], chosen: Sequence[tuple[Any, TextMatch]],
+    parse: Callable[[str], Any], on_change: Callable[[list[Any]], None], most: int, help: str, placeholder: str,
 ) -> None:  # fmt: skip
     """Show a box with the chosen values below it; `parse` turns text from the browser into a value or None."""
 
@@ -152,12 +152,12 @@ def _songs_of(library: Library, kinds: Sequence[MatchKind]) -> dict[str, Any]:
     return {"kinds": list(kinds), "library": library.name}
 
 
-def _entries_of(entries: Sequence[Match]) -> dict[str, Any]:
+def _entries_of(entries: Sequence[TextMatch]) -> dict[str, Any]:
     return {"entries": [asdict(entry) for entry in entries]}
 
 
 def _box(
-    key: str, source: dict[str, Any], chosen: Sequence[Match] = (), *, label: str, placeholder: str, help: str = "",
+    key: str, source: dict[str, Any], chosen: Sequence[TextMatch] = (), *, label: str, placeholder: str, help: str = "",
     **callbacks: Callable[[], None],
 ) -> None:  # fmt: skip
     """Show the box; `source` says where the browser searches."""

@@ -19,7 +19,7 @@ ActionKind = Literal["insert", "move", "drop", "keep", "another", "redraw", "why
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SongRow:
     """A row of the list."""
 
     song_id: int
@@ -42,15 +42,15 @@ class Action:
     to: int = -1
 
 
-def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> Row:
+def row_of(song: Song, *, similarity: float | None = None, why: str = "", link: str | None = None) -> SongRow:
     """Return the row of a song, with artist, genre and year on the second line and the reason `why` on the third."""
     facts = [song.byline, song.genre or "", str(song.year or "")]
     sub = " · ".join(fact for fact in facts if fact)
-    return Row(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
+    return SongRow(song.id, song.title, sub, why, clock(song.duration_s), similarity, link)
 
 
 def show_song_list(
-    library: Library, rows: Sequence[Row], *, key: str, on_action: Callable[[Action], None] = lambda _: None,
+    library: Library, rows: Sequence[SongRow], *, key: str, on_action: Callable[[Action], None] = lambda _: None,
     editable: bool = False, first: int = 0, plays: Sequence[int] = (), not_similar: str = "",
 ) -> None:  # fmt: skip
     """Show songs of a library; `key` must be unique on the page, and `on_action` is called as a widget's callback.

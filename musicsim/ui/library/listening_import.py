@@ -42,7 +42,7 @@ class _Pending:
     token: str
     library: Path
     revision: int
-    preview: importing.Preview
+    preview: importing.ImportPreview
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def import_panel(library: Library, *, busy: bool) -> None:
             _show_preview(library, pending)
 
 
-def _update_preview(library: Library, *, busy: bool) -> importing.Preview | None:
+def _update_preview(library: Library, *, busy: bool) -> importing.ImportPreview | None:
     pending = _STATE.get().pending
     if pending is None or pending.library != library.folder:
         return None
@@ -175,7 +175,7 @@ def _load(library: Library, files: Sequence[Any], path_text: str, fmt: str, list
 
 def _read(
     files: Sequence[Any], path: Path | None, fmt: str | None, listener: str | None, progress: Progress
-) -> importing.Batch:
+) -> importing.ImportBatch:
     with tempfile.TemporaryDirectory(prefix="musicsim-") as folder:
         uploads = []
         for number, file in enumerate(files):  # one folder per file, because two files may have the same name
@@ -193,7 +193,7 @@ def _read(
             raise LibraryError(message) from error
 
 
-def _show_preview(library: Library, seen: importing.Preview) -> None:
+def _show_preview(library: Library, seen: importing.ImportPreview) -> None:
     with st.container(border=True):
         _show_facts(seen)
         _show_warnings(seen)
@@ -232,7 +232,7 @@ def _show_preview(library: Library, seen: importing.Preview) -> None:
             _finish(_Result(library.folder, report, lists))
 
 
-def _accept_proposals(seen: importing.Preview, accepted: Sequence[importing.Proposal]) -> importing.Preview:
+def _accept_proposals(seen: importing.ImportPreview, accepted: Sequence[importing.Proposal]) -> importing.ImportPreview:
     ids = {p.song[:2]: p.song_id for p in accepted}
     songs = zip(seen.song_ids.tolist(), seen.batch.songs, strict=True)
     song_ids = [i if i >= 0 else ids.get(song[:2], -1) for i, song in songs]
@@ -244,7 +244,7 @@ def _finish(result: _Result | None) -> None:
     st.rerun()
 
 
-def _show_facts(seen: importing.Preview) -> None:
+def _show_facts(seen: importing.ImportPreview) -> None:
     batch = seen.batch
     st.markdown(f"**{plain(batch.name)}** · {plain(format_label(batch.format))}")
     numbers: dict[str, str] = {"Rows": f"{seen.n_rows:,}"}
@@ -268,7 +268,7 @@ def _import_label(entry: ImportEntry) -> str:
     return f"import {entry.id} ({plain(entry.name)}, {importing.day_of(entry.created_at)})"
 
 
-def _show_warnings(seen: importing.Preview) -> None:
+def _show_warnings(seen: importing.ImportPreview) -> None:
     if seen.replaces:
         names = ", ".join(map(_import_label, seen.replaces))
         st.info(f"Replaces {names}.", icon=":material/find_replace:")
@@ -282,7 +282,7 @@ def _show_warnings(seen: importing.Preview) -> None:
         st.warning("None of these songs were found in the library.", icon=":material/search_off:")
 
 
-def _show_matches(library: Library, seen: importing.Preview) -> None:
+def _show_matches(library: Library, seen: importing.ImportPreview) -> None:
     if not seen.songs_by:
         return
     unit = "plays" if seen.batch.kind == "plays" else "rows"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from musicsim.explorer import PlaylistDraft, Snapshot
 from musicsim.explorer.playlists.draft import MAX_NAME, own_playlist, save_draft
-from musicsim.explorer.search.matches import Match
+from musicsim.explorer.search.matches import TextMatch
 from musicsim.library import OWN_PLAYLISTS, SavedPlaylist, Song
 from musicsim.public import is_public
 from musicsim.ui.base import Key, kept, off_if, plain, shorten, toast_errors
@@ -130,7 +130,7 @@ def _choose_playlist(listed: dict[int, SavedPlaylist], *, is_labelled: bool) -> 
             format_func=lambda i: _label(listed[i]), label_visibility="visible" if is_labelled else "collapsed",
         )  # fmt: skip
         return listed[_CHOSEN.get() or order[0]]
-    entries = [Match("name", str(i), clean(listed[i].name), count(len(listed[i].song_ids), "song")) for i in order]
+    entries = [TextMatch("name", str(i), clean(listed[i].name), count(len(listed[i].song_ids), "song")) for i in order]
     find_entry(
         "Playlist", entries, key="playlist_saved_finder", on_pick=lambda value: _CHOSEN.set(int(value)),
         placeholder=f"Type to search {count(len(order), 'playlist')}",

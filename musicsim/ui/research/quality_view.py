@@ -30,7 +30,7 @@ from musicsim.ui.base import (
     value_of,
     wait_for,
 )
-from musicsim.ui.base.desk import Task, count_done, result_of
+from musicsim.ui.base.desk import Computation, count_done, result_of
 from musicsim.ui.base.runtime import Container
 from musicsim.ui.components import ask_coverage, chart, row_of, show_song_list, table_download
 from musicsim.wording import count
@@ -57,7 +57,7 @@ def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
     return task_key(snapshot, f"scores by {kind} {mark} split {_SPLIT.get()}")
 
 
-def _ask_scores(snapshot: Snapshot, kind: str) -> Task:
+def _ask_scores(snapshot: Snapshot, kind: str) -> Computation:
     split = _SPLIT.get() or None
     return get_desk().ask(
         scores_key(snapshot, kind),
@@ -65,12 +65,12 @@ def _ask_scores(snapshot: Snapshot, kind: str) -> Task:
     )
 
 
-def _scores(snapshot: Snapshot, kind: str) -> quality.Scores | None:
-    scores: quality.Scores | None = result_of(get_desk().find(scores_key(snapshot, kind)))
+def _scores(snapshot: Snapshot, kind: str) -> quality.KindScores | None:
+    scores: quality.KindScores | None = result_of(get_desk().find(scores_key(snapshot, kind)))
     return scores
 
 
-def _ask_lists(snapshot: Snapshot) -> Task:
+def _ask_lists(snapshot: Snapshot) -> Computation:
     return get_desk().ask(
         task_key(snapshot, "lists"), lambda progress: quality.measure_lists(snapshot, progress=progress)
     )
@@ -236,7 +236,9 @@ def _explain_table(snapshot: Snapshot, kind: str) -> None:
     )
 
 
-def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.Scores | None, more: Container) -> None:
+def _show_lists(
+    snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.KindScores | None, more: Container
+) -> None:
     default = "on" if snapshot.library.settings["hub_reduction"] else "off"
     hub_reduction = more.segmented_control(
         "Hub reduction", ("off", "on"), default=default, key="evaluate_hub_reduction",
@@ -256,7 +258,9 @@ def _show_lists(snapshot: Snapshot, both: quality.ListsOfBoth, scores: quality.S
     _show_hubs(snapshot, lists, both.n_compared)
 
 
-def _show_genres(snapshot: Snapshot, lists: quality.Lists, scores: quality.Scores | None, more: Container) -> None:
+def _show_genres(
+    snapshot: Snapshot, lists: quality.ListStatistics, scores: quality.KindScores | None, more: Container
+) -> None:
     st.header("By genre", anchor=False)
     options = list(_MEASURES) if scores and scores.by_genre else list(_MEASURES)[:1]
     measure = more.selectbox("Measure by genre", options, key="evaluate_by")
@@ -326,7 +330,7 @@ def _show_confusions(confusion: quality.Confusion, more: Container) -> None:
         st.markdown("\n".join(f"- {plain(pair.words)}" for pair in pairs))
 
 
-def _show_hubs(snapshot: Snapshot, lists: quality.Lists, n_songs: int) -> None:
+def _show_hubs(snapshot: Snapshot, lists: quality.ListStatistics, n_songs: int) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Hubs: close to everything", anchor=False)

@@ -408,7 +408,7 @@ export class ListenView {
     const pick = (/** @type {number} */ song) => listening.begin({ song }, { plays: true });
     const map = new SongMap(root, {
       corner: [name, corner], choices: [choices], onPick: pick,
-      onHear: (song) => listening.player.preview(song, listening.context.library),
+      onPreview: (song) => listening.player.preview(song, listening.context.library),
       onOutline: (ids) => (ids.length === 1 ? pick(ids[0]) : ids.length && listening.mark(ids)),
       onFold: (isFolded) => { this.root.toggleAttribute("data-folded", isFolded); this.fitMaps(); },
     });

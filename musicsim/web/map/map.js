@@ -54,7 +54,7 @@ function tool(name, label, act) {
  * What the owner of a map does.
  * @typedef {object} Handlers
  * @property {(id: number) => void} [onPick] a song was clicked
- * @property {(id: number) => void} [onHear] the pointer rests on a song
+ * @property {(id: number) => void} [onPreview] the pointer rests on a song
  * @property {(ids: number[]) => void} [onOutline] songs were outlined
  * @property {(isFolded: boolean) => void} [onFold] the list next to the map is to be hidden
  * @property {HTMLElement[]} [corner] controls above the map
@@ -144,7 +144,7 @@ export class SongMap {
   }
 
   addTools({ height }) {
-    const { onOutline: canSelect, onHear: canHear, onFold: canFold } = this.handlers;
+    const { onOutline: canSelect, onPreview: canPreview, onFold: canFold } = this.handlers;
     const act = (label, does) => wordButton("item", label, does);
     const toggle = (label, isOn, does) => {
       const made = act(label, () => press(made.getAttribute("aria-pressed") !== "true"));
@@ -159,7 +159,7 @@ export class SongMap {
       "menu",
       ...(canSelect ? [act("Select a rectangle", () => outline("rectangle"))] : []),
       toggle("Region names", !height, (isOn) => { this.hasNames = isOn; this.paint(); }),
-      ...(canHear ? [toggle("Play on hover", false, (isOn) => { this.isHearing = isOn; })] : []),
+      ...(canPreview ? [toggle("Play on hover", false, (isOn) => { this.isHearing = isOn; })] : []),
       ...(canFold ? [toggle("Hide the list", false, (isOn) => { canFold(isOn); this.fit(); })] : []),
       ...(document.fullscreenEnabled ? [act("Full screen", () => this.expand())] : []),
       element("div", "save", "Save picture", save("png"), save("svg")),
@@ -744,7 +744,7 @@ export class SongMap {
     if (row === null) { this.hideTip(); return; }
     this.naming = setTimeout(() => this.showTip(row), LABEL_MS);
     if (this.isHearing) {
-      this.hearing = setTimeout(() => this.handlers.onHear?.(this.places.ids[row]), HEARD_MS);
+      this.hearing = setTimeout(() => this.handlers.onPreview?.(this.places.ids[row]), HEARD_MS);
     }
   }
 

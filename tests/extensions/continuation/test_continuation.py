@@ -17,8 +17,8 @@ from musicsim.extensions.continuation.continuation import (
     POPULARITY,
     SOUND,
     WALK,
+    ContinuationTask,
     Continued,
-    Task,
     continue_lists,
     lists_of,
     measure,
@@ -50,7 +50,7 @@ def task_about(lists, n_songs=60, **known):
     group = np.arange(n_songs) % GROUPS
     graph = build_edges(n_songs, artists=[f"artist {g}" for g in group])
     known = {"artists": group, "vectors": np.eye(GROUPS)[group]} | known
-    return Task(n_songs, train, begun, PlaylistModel(graph).fit, **known), taken
+    return ContinuationTask(n_songs, train, begun, PlaylistModel(graph).fit, **known), taken
 
 
 # --- shown and held-out songs ------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_item_knn_matches_definition(monkeypatch):
 def test_popularity_counts_playlists_and_ranks_artist_songs():
     artists = np.array([0, 0, 1, 1, -1, -1])
     walk = PlaylistModel(build_edges(6)).fit
-    by = ways(Task(6, [[0, 2, 3], [2, 3, 3, 4], [3, 5]], [[0, 4]], walk, artists))
+    by = ways(ContinuationTask(6, [[0, 2, 3], [2, 3, 3, 4], [3, 5]], [[0, 4]], walk, artists))
     assert recommend(by[POPULARITY]()(0, [0, 4]), []).tolist() == [3, 2, 0, 4, 5, 1]
     # song 1 is by the artist of song 0; the artists of songs 4 and 5 are unknown, which is not a match
     assert recommend(by[ARTIST]()(0, [0, 4]), [0, 4]).tolist() == [1, 3, 2, 5]

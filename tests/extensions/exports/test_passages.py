@@ -12,7 +12,7 @@ from musicsim.explorer.search.requested import find_requested
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.exports.export import export
-from musicsim.extensions.exports.passages import Passage, write_label_tracks
+from musicsim.extensions.exports.passages import ExportedPassage, write_label_tracks
 from musicsim.extensions.exports.request import ExportRequest
 
 
@@ -71,8 +71,8 @@ def test_shared_passages_are_those_of_explanation(tiny_library, tmp_path):
 
 
 def test_label_names_three_songs_and_counts_the_others(tmp_path):
-    passages = [Passage(1, 0.5, 2.0, "dark", title) for title in ("A", 'B "x"', "C", "D", "E")]
-    assert write_label_tracks(tmp_path / "p.zip", [*passages, Passage(1, 0.5, 2.5, "dark", "A")]) == 1
+    passages = [ExportedPassage(1, 0.5, 2.0, "dark", title) for title in ("A", 'B "x"', "C", "D", "E")]
+    assert write_label_tracks(tmp_path / "p.zip", [*passages, ExportedPassage(1, 0.5, 2.5, "dark", "A")]) == 1
     track = read_tracks(tmp_path / "p.zip")[1]
     assert track.label.tolist() == ['dark: like A, B "x", C and 2 more', "dark: like A"]
 

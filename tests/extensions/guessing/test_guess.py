@@ -8,7 +8,7 @@ import pytest
 from musicsim.errors import ModelError
 from musicsim.explorer.snapshot.neighbors import Neighbors
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.extensions.guessing.guess import N_VOTES, Guess, Guesses, Judged, enter_guesses, guess_labels
+from musicsim.extensions.guessing.guess import N_VOTES, Guess, Guesses, GuessShares, enter_guesses, guess_labels
 from musicsim.extensions.guessing.label_levels import LEVELS_OF
 from musicsim.extensions.guessing.voters import CodeVoters, VectorVoters
 from musicsim.hashing import hamming_distances
@@ -186,7 +186,7 @@ def test_unscorable_codes_still_guess(tiny_library, set_n_voters):
         tiny_library.edits.edit([song.id], {"genre": genre})
     few = guess_labels(take_snapshot(tiny_library), by="codes")
     assert len(few.guesses) == 9
-    assert few.judged == Judged({}, None, 0)  # a fifth of three songs rounds to zero
+    assert few.judged == GuessShares({}, None, 0)  # a fifth of three songs rounds to zero
     assert "Too few songs have a genre" in few.summary(1)
 
 
@@ -253,8 +253,8 @@ def test_only_missing_tags_are_entered(snapshot):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (Guesses("genre", [], Judged({}, None, 0), 0), "Guesses need songs with a genre"),
-        (Guesses("artist", [], Judged({}, None, 0), 4), "Every analyzed song already has an artist"),
+        (Guesses("genre", [], GuessShares({}, None, 0), 0), "Guesses need songs with a genre"),
+        (Guesses("artist", [], GuessShares({}, None, 0), 4), "Every analyzed song already has an artist"),
     ],
 )
 def test_summary_explains_missing_guesses(found, words):

@@ -1,6 +1,6 @@
 """Tests of guessed genres and artists on the Library page."""
 
-from musicsim.extensions.guessing.guess import MIN_RIGHT, Guesses, Judged
+from musicsim.extensions.guessing.guess import MIN_RIGHT, Guesses, GuessShares
 from tests.pages.actions import open_page
 
 
@@ -84,5 +84,5 @@ def test_artists_are_guessed_with_albums(full):
 
 
 def test_accept_all_requires_min_accuracy():
-    found = Guesses("genre", [], Judged({1: 0.5, 6: MIN_RIGHT, 8: 0.95}, None, 50), 50)
+    found = Guesses("genre", [], GuessShares({1: 0.5, 6: MIN_RIGHT, 8: 0.95}, None, 50), 50)
     assert [found.can_accept_all(least) for least in (1, 6, 8, 10)] == [False, True, True, False]

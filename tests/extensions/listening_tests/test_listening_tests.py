@@ -13,7 +13,7 @@ from musicsim.explorer.libraries import open_library
 from musicsim.explorer.search.query import find_similar
 from musicsim.explorer.snapshot.snapshot import snapshot_under
 from musicsim.extensions.listening_tests.frozen import FrozenSong, read_test
-from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, Pool, arrange, make_test
+from musicsim.extensions.listening_tests.pooling import ListeningTestRequest, PooledQuery, arrange, make_test
 from musicsim.extensions.listening_tests.results import grades_csv, results_json, results_of
 from musicsim.extensions.listening_tests.store import Grade, ListeningTestStore
 from musicsim.extensions.listening_tests.taking_part import TakingPart, import_grades
@@ -90,7 +90,7 @@ def two_models(n_queries=30, **changed):
     def song(i):
         return FrozenSong(content_hash=f"{i:08x}", sound_hash="", title=f"=Song {i}", artist="", start_s=0.0)
 
-    pools = [Pool(song(i), [(song(1000 + 2 * i + m), (m,)) for m in (0, 1)]) for i in range(n_queries)]
+    pools = [PooledQuery(song(i), [(song(1000 + 2 * i + m), (m,)) for m in (0, 1)]) for i in range(n_queries)]
     return arrange(pools, request(queries=n_queries, **changed), np.random.default_rng(0))
 
 

@@ -12,7 +12,7 @@ from musicsim.extensions.robustness import cli
 from musicsim.extensions.robustness.changes import CHANGES, RATE, UNCHANGED, add_noise, analyze_changes, cut_middle
 from musicsim.extensions.robustness.measuring import (
     ChangeResult,
-    Found,
+    QueryResult,
     Robustness,
     measure_robustness,
     search_changed,
@@ -59,8 +59,8 @@ def test_song_is_found_by_its_changed_sound(tiny_library):
 
 
 def test_share_kept_counts_common_songs():
-    assert share_kept(Found(True, (1, 2, 3, 4)), Found(True, (4, 3, 9, 8))) == 0.5
-    assert share_kept(Found(True, ()), Found(True, ())) == 0.0
+    assert share_kept(QueryResult(True, (1, 2, 3, 4)), QueryResult(True, (4, 3, 9, 8))) == 0.5
+    assert share_kept(QueryResult(True, ()), QueryResult(True, ())) == 0.0
 
 
 @pytest.mark.long

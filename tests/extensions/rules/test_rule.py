@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from musicsim.explorer.requests.query import FieldCondition, make_condition
-from musicsim.extensions.rules.form import Form, Line, LineGroup
+from musicsim.extensions.rules.form import Form, FormLine, LineGroup
 from musicsim.extensions.rules.rule import MAX_CONDITIONS, RuleRequest, make_rule, parse_group
 from tests.explorer.test_query import conditions
 
@@ -49,7 +49,7 @@ def test_document_with_unknown_content_is_refused():
 
 
 def test_unfinished_lines_are_left_out():
-    lines = (Line(), Line("year", "between", "1970"), Line("genre", "is", names=("Jazz",)))
+    lines = (FormLine(), FormLine("year", "between", "1970"), FormLine("genre", "is", names=("Jazz",)))
     form = Form(groups=(LineGroup(lines=lines),))
     rule, problems = form.rule()
     assert rule.conditions == [FieldCondition(field="genre", comparison="is", value=("Jazz",))]

@@ -7,8 +7,8 @@ import pytest
 
 from musicsim.audio import Descriptors
 from musicsim.explorer.search.reasons import describe_pairs
-from musicsim.explorer.snapshot.heard import CONTRARY, words_of
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.snapshot.sound_words import CONTRARY, words_of
 
 NOTHING = Descriptors(None, None, None, None, None, None)
 LOW = {"tempo": 50.0, "loudness": -60.0, "brightness": 100.0, "energy": 1.0}
