@@ -285,6 +285,7 @@ def test_duplicates_are_the_same_recording(tmp_path):
     ("arguments", "message"),
     [
         (("settings", "no_such", "1"), "'no_such' is not a setting"),
+        (("settings", "index_kind", "forest"), "'forest' should be one of automatic, partition, exact"),
         (("settings", "n_workers", '"many"'), "must be a finite number of at least 0"),
         (("settings", "keep_frames", "3"), "must be true or false"),
         (("settings", "shortest_s", "soon"), "shortest_s soon"),

@@ -22,6 +22,7 @@ from .db.schema import metadata as metadata
 from .db.schema import new_token as new_token
 from .db.schema_version import SCHEMA_VERSION as SCHEMA_VERSION
 from .db.schema_version import create_tables as create_tables
+from .db.settings import parse_settings as parse_settings
 from .db.settings import read_settings as read_settings
 from .disk.archives import shorten_message as shorten_message
 from .disk.arrays import atomic_folder as atomic_folder

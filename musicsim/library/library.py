@@ -35,7 +35,7 @@ from musicsim.library.db.columns import SongTable, some_ids
 from musicsim.library.db.database import damage_error, has_unwritten, is_writable, open_engine, writer
 from musicsim.library.db.integrity import check_database
 from musicsim.library.db.schema_version import prepare_tables
-from musicsim.library.db.settings import check_setting, default_settings
+from musicsim.library.db.settings import check_setting, default_settings, parse_settings
 from musicsim.library.disk.scratch import sweep
 from musicsim.library.disk.writer import finish_replacing, lock_error, note_doing, writer_lock
 from musicsim.library.processes.pools import WorkerPool
@@ -292,7 +292,7 @@ class Library(Opinions):
 
     @staticmethod
     def _read_settings(text: str | None) -> dict[str, Any]:
-        return default_settings() | json.loads(text or "{}")
+        return default_settings() | parse_settings(text)
 
     @property
     def file_limits(self) -> Limits:

@@ -108,14 +108,14 @@ def test_large_library_is_placed_around_sample(blobs, rng, monkeypatch):
     assert set(labels[nearest]) == {2}
 
 
-def test_forest_placement_matches_exact_placement(blobs, rng, monkeypatch):
+def test_indexed_placement_matches_exact_placement(blobs, rng, monkeypatch):
     X, labels, centres = blobs
     places = fit_map(X)
     monkeypatch.setattr("musicsim.explorer.refresh.map_layout.MAX_LAID_OUT", 80)
     new = (centres[labels] + rng.standard_normal(X.shape)).astype(np.float32)
     one_by_one = MapPlacer(X, places).place(new)
     monkeypatch.setattr("musicsim.explorer.refresh.map_layout.BATCH", 20)
-    # Leaves hold rounded codes, so the fifth and sixth neighbors are sometimes swapped. The map is 30 wide.
+    # The index holds rounded codes, so the fifth and sixth neighbors are sometimes swapped. The map is 30 wide.
     np.testing.assert_allclose(MapPlacer(X, places).place(new), one_by_one, atol=0.2)
 
 

@@ -15,7 +15,7 @@ from musicsim.explorer.snapshot import neighbors
 from musicsim.explorer.snapshot.neighbors import Neighbors, update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.db import schema
-from musicsim.search import CompactIndex, ExactIndex, PartitionIndex, SpillForest, SpillTree
+from musicsim.search import ExactIndex, PartitionIndex, SpillForest
 from tests.waiting import PATIENCE_S
 
 N = 1200
@@ -161,22 +161,23 @@ def test_index_without_description_is_rebuilt(library):
     assert isinstance(_index(library), PartitionIndex)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("damage", ["hash.npz", "shown.npy", "index.json", "shape"])
-def test_damaged_codes_fall_back_and_are_rebuilt(library, damage):
+def test_shapeless_partition_falls_back_and_is_rebuilt(library):
     X = take_snapshot(library).X
-    library.set_setting("index_memory_mb", 0)
-    folder = _model_folder(library) / "index"
-    update_index(_model_folder(library), X, memory_mb=0)
-    if damage == "shape":
-        meta = json.loads((folder / "index.json").read_text())
-        (folder / "index.json").write_text(json.dumps(meta | {"shape": None}))
-    else:
-        data = (folder / damage).read_bytes()
-        (folder / damage).write_bytes(data[: len(data) - 50])
+    update_index(_model_folder(library), X)
+    meta = _model_folder(library) / "index" / "index.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"shape": None}))
     assert isinstance(take_snapshot(library).index.index, ExactIndex)
-    assert update_index(_model_folder(library), X, memory_mb=0)
-    assert isinstance(_index(library), CompactIndex)
+    assert update_index(_model_folder(library), X)
+    assert isinstance(_index(library), PartitionIndex)
+
+
+def test_index_of_former_kind_is_replaced(library):
+    """Version 1.0 could search a forest, a tree or bit codes."""
+    X = take_snapshot(library).X
+    SpillForest(random_state=0).fit(X).save(_model_folder(library) / "index")
+    assert isinstance(_index(library), ExactIndex)
+    assert update_index(_model_folder(library), X)
+    assert isinstance(_index(library), PartitionIndex)
 
 
 def test_half_written_index_is_deleted(vectors, tmp_path):
@@ -215,34 +216,14 @@ def test_opening_large_library_builds_index_in_background(library):
     assert isinstance(snapshot.index.index, PartitionIndex)
 
 
-@pytest.mark.long
-def test_low_memory_uses_compact_index(library):
-    before = find_similar(take_snapshot(library), 7, 10)
-    library.set_setting("index_memory_mb", 0)
-    snapshot = take_snapshot(library)
-    assert update_index(_model_folder(library), snapshot.X, memory_mb=0)
-    now = take_snapshot(library)
-    assert isinstance(now.index.index, CompactIndex)
-    assert [hit.song.id for hit in find_similar(now, 7, 10)] == [hit.song.id for hit in before]
-    assert not update_index(_model_folder(library), now.X, memory_mb=0)
-    # with more memory, a partition is used instead
-    assert update_index(_model_folder(library), now.X, memory_mb=4096)
-    assert isinstance(_index(library), PartitionIndex)
-
-
-CHOICES = {"partition": PartitionIndex, "forest": SpillForest, "tree": SpillTree, "codes": CompactIndex}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("choice", CHOICES)
-def test_setting_chooses_index_kind(library, monkeypatch, choice):
+def test_setting_chooses_index_kind(library, monkeypatch):
     monkeypatch.setattr(neighbors, "INDEXED_FROM", N + 1)
     expected = [hit.song.id for hit in find_similar(take_snapshot(library), 7, 5)]
-    library.set_setting("index_kind", choice)
+    library.set_setting("index_kind", "partition")
     snapshot = take_snapshot(library)
     assert isinstance(snapshot.index.index, ExactIndex), "it compares every song until the index is built"
-    assert update_index(_model_folder(library), snapshot.X, choice=choice)
-    assert type(_index(library)) is CHOICES[choice]
+    assert update_index(_model_folder(library), snapshot.X, "partition")
+    assert isinstance(_index(library), PartitionIndex)
     assert [hit.song.id for hit in find_similar(take_snapshot(library), 7, 5)] == expected
     library.set_setting("index_kind", "exact")
     assert isinstance(_index(library), ExactIndex)
@@ -250,22 +231,33 @@ def test_setting_chooses_index_kind(library, monkeypatch, choice):
     assert isinstance(_index(library), ExactIndex), "automatic uses no index for so few songs"
 
 
-def test_changed_setting_rebuilds_index_in_background(library):
-    for choice in ("forest", "partition"):
+def test_changed_setting_builds_index_in_background(library):
+    for choice, kind in (("exact", ExactIndex), ("partition", PartitionIndex)):
         library.set_setting("index_kind", choice)
         snapshot = take_snapshot(library)
         snapshot.model_rows.build_index_in_background()
         for thread in threading.enumerate():
             if thread.name == "index":
                 thread.join(timeout=PATIENCE_S)
-        assert type(snapshot.index.index) is CHOICES[choice]
+        assert isinstance(snapshot.index.index, kind)
 
 
-def test_tiny_library_ignores_index_choice(vectors, tmp_path, monkeypatch):
-    assert not update_index(tmp_path, vectors[: neighbors.CHOSEN_FROM - 1], choice="forest")
+def test_tiny_library_ignores_index_choice(vectors, tmp_path):
+    assert not update_index(tmp_path, vectors[: neighbors.CHOSEN_FROM - 1], "partition")
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", ["forest", "tree", "codes"])
+def test_stored_settings_of_former_kinds_mean_automatic(library, kind):
+    library.set_text("settings", json.dumps({"index_kind": kind, "index_memory_mb": 9, "shortest_s": 11}))
+    assert library.settings["index_kind"] == "automatic"
+    assert "index_memory_mb" not in library.settings
+    assert update_index(_model_folder(library), take_snapshot(library).X, library.settings["index_kind"])
+    assert isinstance(_index(library), PartitionIndex)
+    library.set_setting("shortest_s", 12)
+    assert json.loads(library.text("settings"))["index_kind"] == "automatic"
+
+
 def test_rejects_unknown_index_kind(library):
-    with pytest.raises(ValueError, match="index_kind='best' should be one of automatic, partition"):
+    with pytest.raises(ValueError, match="index_kind='best' should be one of automatic, partition, exact"):
         library.set_setting("index_kind", "best")

@@ -7,11 +7,11 @@ from benchmarks.large_library import write_library
 from musicsim.errors import ModelError
 from musicsim.explorer.evaluation import search_speed
 from musicsim.explorer.evaluation.search_speed import K, measure_search
-from musicsim.explorer.snapshot.neighbors import KINDS, build_index
+from musicsim.explorer.snapshot.neighbors import KINDS, build_partition
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.progress import Canceled
 
-MIN_RECALL = {"partition": 0.95, "forest": 0.95, "tree": 0.9, "codes": 0.95, "exact": 1.0}
+MIN_RECALL = {"partition": 0.95, "exact": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -22,25 +22,24 @@ def written(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_index_kind_reaches_its_recall(kind, rng):
+def test_partition_reaches_its_recall(rng):
     centers = rng.normal(size=(60, 40))
     X = (centers[rng.integers(60, size=6000)] + rng.normal(size=(6000, 40))).astype(np.float32)
     queries = X[:80] + rng.normal(scale=0.1, size=(80, 40)).astype(np.float32)
     truth = np.argsort(((queries[:, None, :] - X[None]) ** 2).sum(axis=2), axis=1)[:, :K]
-    _, ids = build_index(kind, X).query(queries, K)
+    _, ids = build_partition(X).query(queries, K)
     recall = np.mean([len(set(a) & set(b)) / K for a, b in zip(ids, truth, strict=True)])
-    assert recall >= MIN_RECALL[kind]
+    assert recall >= MIN_RECALL["partition"]
 
 
 @pytest.mark.long
 def test_all_kinds_are_measured_on_same_songs(library, monkeypatch):
     monkeypatch.setattr(search_speed, "_N_QUERIES", 50)
-    library.set_setting("index_kind", "tree")
+    library.set_setting("index_kind", "partition")
     steps = []
     found = measure_search(take_snapshot(library), progress=lambda *step: steps.append(step))
     assert [row.kind for row in found.rows] == list(KINDS)
-    assert [row.kind for row in found.rows if row.is_chosen] == ["tree"]
+    assert [row.kind for row in found.rows if row.is_chosen] == ["partition"]
     assert all(row.recall >= MIN_RECALL[row.kind] and row.ms > 0 for row in found.rows)
     assert (found.n_songs, found.n_compared, found.n_queries) == (1500, 1500, 50)
     done = [step[1] for step in steps]

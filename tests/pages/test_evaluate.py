@@ -123,7 +123,7 @@ def test_all_index_types_are_measured(tmp_path, monkeypatch):
     app.button(key="measure_search").click().run()
     actions.run_until(app, lambda: bool(app.table))
     table = app.table[0].value
-    assert table["Index"].tolist() == ["Partition", "Spill forest", "Spill tree", "Bit codes", "**Exact** (in use)"]
+    assert table["Index"].tolist() == ["Partition", "**Exact** (in use)"]
     assert (table["Recall at 10"].astype(float) > 0.9).all()
     assert any("200 query songs" in caption.value for caption in app.caption)
 
@@ -139,7 +139,7 @@ def test_index_type_is_chosen_in_settings(full):
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     app = actions.show_section(app.switch_page(PAGES["library"]).run(), "settings")
     box = app.selectbox(key="setting_index_kind")
-    assert (box.value, box.options[:3]) == ("automatic", ["Automatic", "Partition", "Spill forest"])
-    box.set_value("forest").run()
+    assert (box.value, box.options) == ("automatic", ["Automatic", "Partition", "Exact"])
+    box.set_value("partition").run()
     assert not app.exception
-    assert full.settings["index_kind"] == "forest"
+    assert full.settings["index_kind"] == "partition"

@@ -14,7 +14,7 @@ from musicsim import search
 from musicsim._arrays import Float32Array, Int64Array
 from musicsim.blas import one_blas_thread
 from musicsim.errors import ModelError
-from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM, KINDS, TITLES, build_index
+from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM, KINDS, build_partition
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.progress import Progress, no_progress
 
@@ -39,7 +39,7 @@ class KindSpeed:
     @property
     def title(self) -> str:
         """Name of the kind."""
-        return TITLES[self.kind]
+        return self.kind.capitalize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,11 @@ def measure_search(snapshot: Snapshot, *, progress: Progress = no_progress) -> S
     limits = _distances_of_last(X, queries)
     rows = []
     for place, kind in enumerate(KINDS):
-        title = TITLES[kind].lower()
-        progress(f"building an index: {title}", place, len(KINDS))
+        progress(f"building an index: {kind}", place, len(KINDS))
         started = time.perf_counter()
-        index = build_index(kind, X)
+        index = build_partition(X) if kind == "partition" else search.ExactIndex().fit(X)
         build_s = time.perf_counter() - started
-        progress(f"searching: {title}", place, len(KINDS))
+        progress(f"searching: {kind}", place, len(KINDS))
         recall, ms = _time_searches(index, X, queries, limits)
         mb = 0.0 if isinstance(index, search.ExactIndex) else index.nbytes_ / 1e6
         rows.append(KindSpeed(kind, recall, ms, build_s, mb, kind == snapshot.index_kind))

@@ -26,7 +26,7 @@ _PERPLEXITY = 30.0
 _MIN_SONGS_FOR_TSNE = 12
 _SEED = 0
 _N_NEAREST = 5  # number of songs that determine the place of a new song
-BATCH = 20_000  # songs per block; with more songs than this, building a forest pays off
+BATCH = 20_000  # songs per block; with more songs than this, building an index pays off
 
 
 def has_open_tsne() -> bool:
@@ -102,7 +102,7 @@ def _sample(n: int, random_state: int) -> Int64Array:
 def _place_between(X: FloatingArray, places: FloatingArray, X_new: FloatingArray) -> Float32Array:
     """Place songs at weighted means of the places of their nearest songs, float32 (n_new, 2)."""
     is_large = len(X_new) > BATCH
-    index = (search.SpillForest(n_probes=32, random_state=_SEED) if is_large else search.ExactIndex()).fit(X)
+    index = (search.PartitionIndex(n_probes=32, random_state=_SEED) if is_large else search.ExactIndex()).fit(X)
     result = np.empty((len(X_new), 2), np.float32)
     for start in range(0, len(X_new), BATCH):
         distances, nearest = index.query(X_new[start : start + BATCH], _N_NEAREST)

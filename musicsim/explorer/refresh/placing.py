@@ -106,10 +106,10 @@ def save_clusters_and_map(library: Library, record: ModelRecord, progress: Progr
 
 def _update_index(library: Library, record: ModelRecord, progress: Progress) -> None:
     X = library.models.vector_file(record.id, library.models.song_rows(record.id))
-    settings = library.settings
-    if neighbors.index_kind(X.shape, settings["index_kind"]) != "exact":
+    choice = library.settings["index_kind"]
+    if neighbors.index_kind(len(X), choice) != "exact":
         progress("building the search index")
-        neighbors.update_index(library.models.path(record.id), X, settings["index_memory_mb"], settings["index_kind"])
+        neighbors.update_index(library.models.path(record.id), X, choice)
 
 
 def update_clusters_and_map(library: Library, record: ModelRecord, progress: Progress) -> None:

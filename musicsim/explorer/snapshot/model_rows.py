@@ -95,7 +95,7 @@ class ModelRows:
         representative_of: dict[int, int],
     ) -> None:
         self.folder = library.models.path(record.id)
-        self.index_settings: tuple[float, str] = np.inf, "automatic"
+        self.index_choice = "automatic"
         self.inputs = stored, table.ids, representative_of
         self._song_ids = table.ids
         places = table.places_of(stored.song_ids)
@@ -138,29 +138,26 @@ class ModelRows:
 
     @property
     def index_kind(self) -> str:
-        """Kind of index that the settings choose."""
-        memory_mb, choice = self.index_settings
-        return neighbors.index_kind((len(self.ids), self.file.shape[1]), choice, memory_mb)
+        """Kind of index that the setting chooses."""
+        return neighbors.index_kind(len(self.ids), self.index_choice)
 
-    def choose_index(self, settings: dict[str, Any]) -> None:
-        """Apply the library's settings; an index of a different kind stays in use until the chosen one is built."""
-        chosen = float(settings["index_memory_mb"]), str(settings["index_kind"])
+    def choose_index(self, choice: str) -> None:
+        """Apply the library's setting `index_kind`."""
         with self._lock:
-            if chosen != self.index_settings:
-                self.index_settings = chosen
+            if choice != self.index_choice:
+                self.index_choice = choice
                 self._files.pop(neighbors.INDEX_FILE, None)
 
     def build_index_in_background(self) -> None:
-        """Build a missing index and load its compiled code in a thread, once per process, model and kind of index."""
+        """Build a missing index and load its compiled code in a thread, once per process and model."""
 
         def prepare() -> None:
             with suppress(OwnerOnlyError):
-                neighbors.update_index(self.folder, self.file, *self.index_settings)
+                neighbors.update_index(self.folder, self.file, self.index_choice)
             self.index.query(self.file[:1], neighbors.N_CANDIDATES)
 
-        prepared = self.folder, self.index_kind
-        if self.index_kind != "exact" and prepared not in _prepared:
-            _prepared.add(prepared)
+        if self.index_kind != "exact" and self.folder not in _prepared:
+            _prepared.add(self.folder)
             threading.Thread(target=prepare, name="index", daemon=True).start()
 
     @cached_property
@@ -230,7 +227,7 @@ class ModelRows:
         return aligned
 
 
-_prepared: set[tuple[Path, str]] = set()
+_prepared: set[Path] = set()
 _rows: "WeakKeyDictionary[Library, dict[str, ModelRows]]" = WeakKeyDictionary()
 _representatives: "WeakKeyDictionary[Library, tuple[list[SamePair], dict[int, int]]]" = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -256,7 +253,7 @@ def share_rows(library: Library, record: ModelRecord, table: SongTable, represen
         inputs = stored, table.ids, representative_of
         if rows is None or any(a is not b for a, b in zip(rows.inputs, inputs, strict=True)):
             rows = ModelRows(library, record, table, stored, representative_of)
-        rows.choose_index(library.settings)
+        rows.choose_index(library.settings["index_kind"])
         cache[record.id] = rows  # the most recently used model is last
         while len(cache) > _MAX_MODELS:
             del cache[next(iter(cache))]

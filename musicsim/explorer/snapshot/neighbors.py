@@ -1,9 +1,8 @@
 """The search index of a library, stored next to the model; a small library does not need an index.
 
-The setting `index_kind` chooses the index. The default is a partition, or bit codes if a partition would exceed the
-memory in the library's settings. Bit codes leave the vectors on disk. The index contains all rows of the model's file,
-which only grows: new songs are added, but removed songs stay. The job that places new songs updates the index. Until
-the index is built, every search compares all songs.
+By default, a large library gets a partition; the setting `index_kind` can choose otherwise. The index contains all rows
+of the model's file, which only grows: new songs are added, but removed songs stay. The job that places new songs
+updates the index. Until the index is built, every search compares all songs.
 """
 
 import logging
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import filelock
 import numpy as np
@@ -23,27 +22,11 @@ from musicsim._arrays import BoolArray, Float32Array, Int64Array
 from musicsim.errors import ModelError
 from musicsim.library.disk.arrays import RowFile
 
-if TYPE_CHECKING:
-    FileIndex = search.PartitionIndex | search.SpillForest | search.SpillTree | search.CompactIndex
-
 _log = logging.getLogger(__name__)
 
 INDEXED_FROM = 100_000  # minimum number of songs for an index; comparing fewer takes less than 15 ms
 CHOSEN_FROM = 1_000  # minimum number of songs for an index that the settings choose explicitly
-# names of classes, because importing the class of bit codes takes a second
-_CLASSES = {"partition": "PartitionIndex", "forest": "SpillForest", "tree": "SpillTree", "codes": "CompactIndex"}
-KINDS = (*_CLASSES, "exact")
-TITLES = {
-    "automatic": "Automatic",
-    "partition": "Partition",
-    "forest": "Spill forest",
-    "tree": "Spill tree",
-    "codes": "Bit codes",
-    "exact": "Exact",
-}
-"""Label of each value of the setting `index_kind`."""
-
-_PARTITION_BYTES = 1.3  # bytes per number in a vector: 0.13 GB for a million songs with 100 dimensions
+KINDS = ("partition", "exact")
 _FOLDER = "index"
 INDEX_FILE = f"{_FOLDER}/index.json"
 N_CANDIDATES = 500  # number of candidates that hub reduction re-ranks
@@ -52,36 +35,23 @@ _N_QUERIES = 100
 _ADDED_ON_READING = 0.02  # largest share of new rows for which the index file is not rewritten
 _GROWTH = 1.5  # an index that has grown by this factor is rebuilt
 _SEED = 0
-# spill tree: overlap of the sides, and rows per leaf, as a number and as a share of all rows
-_SPILL, _LEAF_SIZE, _LEAF_SHARE = 0.2, 512, 1 / 32
 
 
-def index_kind(shape: tuple[int, ...], choice: str = "automatic", memory_mb: float = np.inf) -> str:
-    """Return the kind of index (one of :data:`KINDS`) for vectors of this shape and the setting `index_kind`."""
-    n_songs, n_dimensions = shape
-    if choice != "automatic":
-        return choice if n_songs >= CHOSEN_FROM else "exact"
-    if n_songs < INDEXED_FROM:
-        return "exact"
-    return "partition" if _PARTITION_BYTES * n_songs * n_dimensions <= 1e6 * memory_mb else "codes"
+def index_kind(n_songs: int, choice: str = "automatic") -> str:
+    """Return the kind of index (one of :data:`KINDS`) for a number of songs and the setting `index_kind`."""
+    if choice == "automatic":
+        return "partition" if n_songs >= INDEXED_FROM else "exact"
+    return choice if n_songs >= CHOSEN_FROM else "exact"
 
 
-def build_index(kind: str, X: Float32Array) -> "FileIndex | search.ExactIndex":
-    """Build an index over rows (n_rows, n_dimensions), with enough probes for the candidates of a search."""
-    if kind == "exact":
-        return search.ExactIndex().fit(X)
-    index: Any
-    if kind == "tree":
-        index = search.SpillTree(spill=_SPILL, leaf_size=max(_LEAF_SIZE, int(_LEAF_SHARE * len(X))), random_state=_SEED)
-    else:
-        index = getattr(search, _CLASSES[kind])(random_state=_SEED)
-    _calibrate(kind, index.fit(X), X)
+def build_partition(X: Float32Array) -> "search.PartitionIndex":
+    """Build a partition of rows (n_rows, n_dimensions), with enough probes for the candidates of a search."""
+    return _calibrate(search.PartitionIndex(random_state=_SEED).fit(X), X)
+
+
+def _calibrate(index: "search.PartitionIndex", X: Float32Array) -> "search.PartitionIndex":
+    search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
     return index
-
-
-def _calibrate(kind: str, index: Any, X: Float32Array) -> None:
-    if kind in ("partition", "forest"):
-        search.calibrate(index, X, N_CANDIDATES, _RECALL, n_queries=_N_QUERIES, random_state=_SEED)
 
 
 class Neighbors:
@@ -93,7 +63,7 @@ class Neighbors:
     """
 
     def __init__(
-        self, index: "FileIndex | search.ExactIndex", file_rows: Int64Array, files: tuple[Any, ...] = ()
+        self, index: "search.PartitionIndex | search.ExactIndex", file_rows: Int64Array, files: tuple[Any, ...] = ()
     ) -> None:
         self.index, self._n, self._files = index, len(file_rows), files
         self._file_rows: Int64Array | None = None
@@ -131,7 +101,7 @@ class _MappedNeighbors:
     @cached_property
     def _mapped(self) -> Neighbors:
         n, width = self.shape
-        index = _load(self.folder, RowFile(self.vectors, width).read(n))
+        index = search.PartitionIndex.load(self.folder, RowFile(self.vectors, width).read(n))
         index.n_jobs = 1  # there is one such process per core
         return Neighbors(index, self.file_rows)
 
@@ -151,7 +121,7 @@ def load_index(
         try:
             filename = vectors.filename if isinstance(vectors, np.memmap) else None
             files = (folder / _FOLDER, Path(filename), vectors.shape) if filename is not None else ()
-            return Neighbors(_load(folder / _FOLDER, vectors), file_rows, files)
+            return Neighbors(search.PartitionIndex.load(folder / _FOLDER, vectors), file_rows, files)
         except FileNotFoundError:
             _log.info("%s does not have an index yet, so every search compares all songs.", folder)
         except (ValueError, OSError) as error:
@@ -170,28 +140,19 @@ def build_exact_index(folder: Path, X: Float32Array) -> "search.ExactIndex":
         ) from error
 
 
-def _load(folder: Path, X: Float32Array) -> "FileIndex":
-    name = search.read_index_kind(folder)
-    if name not in _CLASSES.values():
-        raise ValueError(f"{folder} contains a {name}, which is not an index for a library.")
-    index: FileIndex = getattr(search, name).load(folder, X)
-    return index
-
-
-def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choice: str = "automatic") -> bool:
+def update_index(folder: Path, X: Float32Array, choice: str = "automatic") -> bool:
     """Build the index of a model, or add new rows; return whether it was written.
 
-    X (n_rows, n_dimensions) are all rows of the model's file; :func:`index_kind` describes the settings `memory_mb` and
-    `choice`. Nothing is written while another process writes, or to a read-only folder.
+    X (n_rows, n_dimensions) are all rows of the model's file, and `choice` is the setting `index_kind`. Nothing is
+    written while another process writes, or to a read-only folder.
     """
-    kind = index_kind(X.shape, choice, memory_mb)
-    if kind == "exact":
+    if index_kind(len(X), choice) == "exact":
         return False
     try:
         with filelock.FileLock(folder / f"{_FOLDER}.lock", timeout=0):
             for leftover in folder.glob(f".{_FOLDER}-*"):  # left by a process that was killed while it wrote
                 shutil.rmtree(leftover, ignore_errors=True)
-            index = _extend_or_build(folder / _FOLDER, X, kind)
+            index = _extend_or_build(folder / _FOLDER, X)
             if index is None:
                 return False
             index.save(folder / _FOLDER)
@@ -203,21 +164,18 @@ def update_index(folder: Path, X: Float32Array, memory_mb: float = np.inf, choic
         return False
 
 
-def _extend_or_build(target: Path, X: Float32Array, kind: str) -> Any:
+def _extend_or_build(target: Path, X: Float32Array) -> "search.PartitionIndex | None":
     """Return an index of all rows, or None if the index file already contains nearly all of them."""
-    index_class = getattr(search, _CLASSES[kind])
     try:
-        n, n_built = index_class.count_saved_rows(target)
-        index_class.load(target, X[:n])  # raises if it was built from different rows or has a different kind
+        n, n_built = search.PartitionIndex.count_saved_rows(target)
+        search.PartitionIndex.load(target, X[:n])  # raises if it was built from different rows or has a different kind
         if len(X) - n <= _ADDED_ON_READING * n:
             return None
         if len(X) <= _GROWTH * n_built:
-            index = index_class.load(target, X)
-            _calibrate(kind, index, X)
-            return index
+            return _calibrate(search.PartitionIndex.load(target, X), X)
     except FileNotFoundError:
         shutil.rmtree(target, ignore_errors=True)  # an incomplete index
     except (ValueError, OSError) as error:
         _log.warning("The index in %s is being rebuilt: %s", target, error)
         shutil.rmtree(target, ignore_errors=True)
-    return build_index(kind, X)
+    return build_partition(X)

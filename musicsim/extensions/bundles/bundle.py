@@ -33,6 +33,7 @@ from musicsim.library import (
     ModelRecord,
     copy_kind,
     open_copy,
+    parse_settings,
     read_settings,
     write_copy,
 )
@@ -160,7 +161,7 @@ def _check_is_public(library: Library) -> None:
         meta = {str(row.key): str(row.value) for row in connection.execute(sa.select(schema.meta))}
         names = {key for key in meta if not key.startswith(CHANGES_PREFIX)}
         read_settings(meta.get("settings"))  # raises ValueError for invalid values
-        if not names <= _META or not json.loads(meta.get("settings", "{}")).keys() <= public_copy.SETTINGS:
+        if not names <= _META or not parse_settings(meta.get("settings")).keys() <= public_copy.SETTINGS:
             raise ValueError("it contains private settings")
         for table in schema.metadata.sorted_tables:
             if table.name not in (*public_copy.FILLED, schema.meta.name) and connection.scalar(

@@ -42,7 +42,7 @@ _MODEL = (
 )
 # model settings that pages show; others may contain names of files or listeners
 _SHOWN = ("supervision", "representation", "label", "n_codewords", "tau", "sources", "model_ids", "vectors")
-SETTINGS = frozenset({"hub_reduction", "index_kind", "index_memory_mb"})  # the only library settings in a copy
+SETTINGS = frozenset({"hub_reduction", "index_kind"})  # the only library settings in a copy
 _HERE = "SELECT id FROM songs"
 _LABELS = {"artist": "songs", "genre": "songs", "key": "songs", "mode": "songs", "tag": "tags"}
 

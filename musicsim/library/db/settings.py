@@ -10,8 +10,12 @@ from typing import Any
 from musicsim._checks import check_choice
 from musicsim.registry import load_each
 
-INDEX_KINDS = ("automatic", "partition", "forest", "tree", "codes", "exact")
-"""Kinds of neighbor index; ``automatic`` depends on the number of songs and on `index_memory_mb`."""
+INDEX_KINDS = ("automatic", "partition", "exact")
+"""Kinds of neighbor index; ``automatic`` depends on the number of songs."""
+
+# of version 1.0, whose libraries and backups may contain them
+_FORMER_INDEX_KINDS = frozenset({"forest", "tree", "codes"})
+_FORMER_SETTINGS = frozenset({"index_memory_mb"})
 
 _DEFAULTS: dict[str, Any] = {
     "keep_frames": True,  # store MFCC frames on disk, so that models can be refitted without decoding
@@ -20,14 +24,13 @@ _DEFAULTS: dict[str, Any] = {
     "n_workers": 0,  # worker processes for a scan; 0: one per core
     "file_memory_mb": 1024,  # a decoder that uses more is stopped
     "file_seconds": 600,  # a decoder that takes longer is stopped
-    "index_memory_mb": 4096,  # maximum memory of a large library's index; beyond it, bit codes are searched
     "index_kind": "automatic",  # kind of neighbor index, one of INDEX_KINDS
     "learned_ear": True,  # the app describes songs with a learned ear in the background, if it is installed
     "keep_plays": True,  # store plays and skips from the app's player
     "hub_reduction": True,  # keep hubs from crowding every list of results
 }
 
-_OF_MACHINE = frozenset({"n_workers", "file_memory_mb", "file_seconds", "index_memory_mb"})
+_OF_MACHINE = frozenset({"n_workers", "file_memory_mb", "file_seconds"})
 
 
 @cache
@@ -64,20 +67,25 @@ def check_setting(name: str, value: Any) -> Any:
 
 def read_settings(text: str | None) -> dict[str, Any]:
     """Return the settings stored as JSON, except unknown names. Raises ValueError if the JSON or a value is invalid."""
-    return {name: check_setting(name, value) for name, value in _parse(text).items() if name in default_settings()}
+    return {
+        name: check_setting(name, value) for name, value in parse_settings(text).items() if name in default_settings()
+    }
 
 
-def _parse(text: str | None) -> dict[str, Any]:
+def parse_settings(text: str | None) -> dict[str, Any]:
+    """Return the settings stored as JSON, translated from earlier versions; raise ValueError for invalid JSON."""
     settings = json.loads(text or "{}")
     if not isinstance(settings, dict):
         raise ValueError("its settings are not a JSON object")
-    return settings
+    if settings.get("index_kind") in _FORMER_INDEX_KINDS:
+        settings["index_kind"] = "automatic"
+    return {name: value for name, value in settings.items() if name not in _FORMER_SETTINGS}
 
 
 def merge_restored(restored: str | None, own: str | None) -> str | None:
     """Return a backup's settings as JSON, with machine settings from `own`, the JSON of the replaced library."""
     # dropped before the check, so that an invalid value from the other machine does not matter
-    settings = read_settings(json.dumps({k: v for k, v in _parse(restored).items() if not is_of_machine(k)}))
+    settings = read_settings(json.dumps({k: v for k, v in parse_settings(restored).items() if not is_of_machine(k)}))
     with suppress(ValueError):
         settings |= {name: value for name, value in read_settings(own).items() if is_of_machine(name)}
     return json.dumps(settings) if settings else None

@@ -7,9 +7,10 @@ import streamlit as st
 
 from musicsim.addresses import is_address
 from musicsim.explorer import INDEXED_FROM, Snapshot
-from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM, TITLES
+from musicsim.explorer.snapshot.neighbors import CHOSEN_FROM
 from musicsim.library import Library
 from musicsim.library.archive.backups import backups_of, new_backup_path
+from musicsim.library.db.settings import INDEX_KINDS
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base import off_if, plain
 from musicsim.ui.components import BUSY, start_job
@@ -59,11 +60,6 @@ _NUMBERS = (
         ("file_seconds", "Time limit per file (seconds)", 86_400, "A file that takes longer is skipped."),
         ("file_memory_mb", "Memory limit per file (MB)", 65_536, "A file that needs more is skipped."),
     ),
-    (
-        ("index_memory_mb", "Memory limit for search (MB)", 1_048_576,
-         "A million songs with 100 dimensions need about 130 MB. Above the limit, search uses bit codes of 32 bytes "
-         "per song and keeps the vectors on disk."),
-    ),
 )  # fmt: skip
 """Name, label, maximum and help of the number settings in each column."""
 _TOGGLES = (
@@ -95,14 +91,13 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
         return {"key": key, "on_change": lambda: library.set_setting(name, st.session_state[key])}
 
     columns = st.columns(3, gap="large")
-    for column, numbers in zip(columns, _NUMBERS, strict=True):
+    for column, numbers in zip(columns, _NUMBERS, strict=False):
         for name, label, max_value, words in numbers:
             column.number_input(label, 0, max_value, int(library.settings[name]), help=words, **save(name))
-    kinds = list(TITLES)
     columns[-1].selectbox(
-        "Search index", kinds, kinds.index(library.settings["index_kind"]), format_func=TITLES.__getitem__,
+        "Search index", INDEX_KINDS, INDEX_KINDS.index(library.settings["index_kind"]), format_func=str.capitalize,
         help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition in larger "
-        f"ones. Other choices need at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures each kind.",
+        f"ones. A partition needs at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures both kinds.",
         **save("index_kind"),
     )  # fmt: skip
     for name, label, words in _TOGGLES:

@@ -374,6 +374,16 @@ CHANGES = {
 }
 
 
+def test_settings_of_earlier_version_are_read(file, tmp_path):
+    """Snapshot files of version 1.0 can contain other kinds of index, and a limit of their memory."""
+    change = _database(
+        """UPDATE meta SET value = '{"index_kind": "codes", "index_memory_mb": 9}' WHERE key = 'settings'"""
+    )
+    write_parts(tmp_path / "old.tar.zst", change(parts_of(file), tmp_path))
+    with open_bundle(tmp_path / "old.tar.zst", no_progress) as folder, Library.open(folder) as library:
+        assert library.settings["index_kind"] == "automatic"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("what", CHANGES)
 def test_invalid_parts_are_rejected(file, tmp_path, what):
