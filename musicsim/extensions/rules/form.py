@@ -93,6 +93,12 @@ class Form:
     name: str = ""  # name of the saved rule
     id: int = made(default_factory=_new_id)
 
+    @property
+    def is_untouched(self) -> bool:
+        """True for a new form without values, which would be a rule for all songs."""
+        no_lines = replace(self, groups=())
+        return no_lines == Form(groups=(), id=self.id) and all(line.is_empty for g in self.groups for line in g.lines)
+
     @classmethod
     def from_rule(cls, name: str, rule: Rule) -> "Form":
         """Return a form with the values of a rule."""

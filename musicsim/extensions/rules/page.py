@@ -23,7 +23,8 @@ _LABELS = {
     "plays": "Plays", "played": "Last played (days)", "added": "Date added (days)", "similar": "Similar to songs",
 }  # fmt: skip
 _PLACEHOLDERS = {
-    "number": "120", "names": "Part of a name", "words": "slow piano 1960s", "days": "30", "similar": "100",
+    "number": "such as 120", "names": "part of a name", "words": "such as slow piano 1960s", "days": "such as 30",
+    "similar": "such as 100",
 }  # fmt: skip
 _ORDER_LABELS = {"random": "Random, new every day", "similar": "Similarity"}
 
@@ -45,6 +46,9 @@ def _edit(snapshot: Snapshot) -> None:
     rule, problems = form.rule()
     for problem in problems:
         st.warning(plain(problem), icon=":material/edit:")
+    if form.is_untouched:
+        st.caption("Fill in a condition, or change the order or a limit. Then the songs appear here.")
+        return
     with show_errors():
         _show_songs(snapshot, form.name, rule)
 
@@ -117,7 +121,7 @@ def _show_value(snapshot: Snapshot, line: FormLine) -> FormLine:
         names = FIELD_CHOICES.get(line.field) or choices_of(snapshot).names.get(field, [])
         chosen = song_finder.find_names("Value", names, key=key, help="", placeholder="Any", field=field)
         return replace(line, names=tuple(chosen))
-    placeholder = "100 to 130" if line.comparison == "between" else _PLACEHOLDERS[kind]
+    placeholder = "such as 100 to 130" if line.comparison == "between" else _PLACEHOLDERS[kind]
     with st.container(horizontal=True):
         text = st.text_input(
             "Value", line.text, key=f"rules_text_{line.id}_{kind}", live=True, placeholder=placeholder, max_chars=200,

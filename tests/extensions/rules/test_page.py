@@ -17,8 +17,15 @@ def widget(widgets, prefix, place=0):
     return [one for one in widgets if (one.key or "").startswith(prefix)][place]
 
 
-def test_count_follows_form(tab, full):
+def test_untouched_form_shows_no_songs(tab):
+    assert "Fill in a condition" in said(tab)
+    assert "meet the conditions" not in said(tab)
+    assert not play_buttons(tab)
+    widget(tab.selectbox, "rules_order_").set_value("year").run()
     assert "12 songs meet the conditions" in said(tab)
+
+
+def test_count_follows_form(tab, full):
     tempos = sorted(song.tempo for song in full.songs() if song.tempo)
     widget(tab.text_input, "rules_text_").set_value(f"{tempos[-1]:.3f}").run()
     widget(tab.selectbox, "rules_comparison_").set_value("<").run()
@@ -27,7 +34,7 @@ def test_count_follows_form(tab, full):
     widget(tab.text_input, "rules_text_").set_value("fast").run()
     assert "must be followed by a number" in said(tab)
     widget(tab.selectbox, "rules_field_").set_value("artist").run()
-    assert "12 songs meet the conditions" in said(tab)
+    assert "Fill in a condition" in said(tab)
     artist = full.songs()[0].artist
     widget(tab.multiselect, "rules_names_").set_value([artist]).run()
     assert "4 songs meet the conditions" in said(tab)
