@@ -55,13 +55,13 @@ from .playlists.edges import build_hypergraph as build_hypergraph
 from .playlists.fit import TrainingPlaylists as TrainingPlaylists
 from .playlists.fit import collect_playlists as collect_playlists
 from .playlists.fit import fit_dialects as fit_dialects
+from .playlists.pool import MAX_PLAYLIST_SONGS as MAX_PLAYLIST_SONGS
+from .playlists.pool import find_allowed_rows as find_allowed_rows
 from .playlists.queue import MAX_EXAMPLES as MAX_EXAMPLES
 from .playlists.queue import QueueItem as QueueItem
 from .playlists.shared_walk import share_walk as share_walk
 from .playlists.song_labels import load_sources as load_sources
 from .playlists.song_labels import replace_company as replace_company
-from .playlists.steering import MAX_PLAYLIST_SONGS as MAX_PLAYLIST_SONGS
-from .playlists.steering import find_allowed_rows as find_allowed_rows
 from .playlists.tracks import Track as Track
 from .playlists.tracks import cover_address as cover_address
 from .playlists.walk import Edge as Edge

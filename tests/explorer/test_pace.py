@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.playlists import steering
+from musicsim.explorer.playlists import pool
 from musicsim.explorer.playlists.fit import refit_walks
 from musicsim.explorer.playlists.steering import SoundRanks, make_paced_steering, median_of
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
@@ -114,7 +114,7 @@ def test_many_playlists_determine_step_width(taught):
 @pytest.mark.long
 @pytest.mark.parametrize(("surprise", "low", "high"), [(0.0, 0.0, 0.06), (1.0, 0.2, 0.3)])
 def test_large_library_playlist_uses_sample(taught, monkeypatch, surprise, low, high):
-    monkeypatch.setattr(steering, "MAX_PLAYLIST_SONGS", 100)
+    monkeypatch.setattr(pool, "MAX_PLAYLIST_SONGS", 100)
     snapshot = take_snapshot(taught)
     walk, ids = Walk(snapshot), [song.id for song in taught.songs()]
     assert len(ids) > 100

@@ -11,7 +11,7 @@ from musicsim.audio import Descriptors
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_report, load_walk
 from musicsim.explorer.playlists.fit import refit_walks
-from musicsim.explorer.playlists.steering import RESTS_S
+from musicsim.explorer.playlists.pool import RESTS_S
 from musicsim.explorer.playlists.walk import ShuffleWalk, Walk
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.requests.playlist import PlaylistRequest

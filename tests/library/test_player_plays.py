@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from musicsim.explorer.playlists.steering import song_weights
+from musicsim.explorer.playlists.pool import song_weights
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library

@@ -13,37 +13,22 @@ from typing import Any
 import numpy as np
 
 from musicsim import playlist
-from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
+from musicsim._arrays import Float64Array, FloatingArray, Int64Array
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.artifacts import load_walk
 from musicsim.explorer.playlists.edges import EDGE_FAMILIES, ClusterNames, build_hypergraph, default_weights
+from musicsim.explorer.playlists.pool import Pool, SongFacts
 from musicsim.explorer.playlists.reason_weights import factors_of
 from musicsim.explorer.playlists.song_labels import load_sources
-from musicsim.explorer.playlists.steering import (
-    Pool,
-    SoundRanks,
-    find_allowed_rows,
-    find_exchange,
-    is_sampled,
-    make_version_finder,
-    median_of,
-    number_artists,
-    sample_rows,
-    song_weights,
-    temperature_of,
-)
+from musicsim.explorer.playlists.steering import median_of, temperature_of
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import IN_COMMON, describe_sound, describe_step
 from musicsim.explorer.snapshot.filtering import describe_unknown
 from musicsim.explorer.snapshot.snapshot import Snapshot
-from musicsim.explorer.snapshot.song_numbers import play_counts
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
 _SIMILAR_SIZE = 2.0  # maximum ratio of the sizes of a true and a false reason
-_MAX_TRIES = 6  # maximum number of playlist lengths to try for a given duration
-_MAX_EXCHANGES = 4  # maximum number of songs to swap for a given duration
-_TOLERANCE_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +119,7 @@ class Walk:
     _uses_sound = True
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+        self.snapshot, self._song_facts = snapshot, SongFacts(snapshot)
         self.n_playlists = self.n_judged = 0
         self.dialects: tuple[Dialect, ...] = ()
         self._weights: dict[str, Float64Array] = {}
@@ -183,32 +168,8 @@ class Walk:
         return playlist.PlaylistModel(self._graph, weights=weights)
 
     @cached_property
-    def _ranks(self) -> SoundRanks:
-        n = self.snapshot.n_indexed
-        if not is_sampled(n):
-            return self._rank(self.snapshot.X)
-        return self._rank(self.snapshot.vectors_at(sample_rows(np.ones(n, np.bool_), [], 0)))
-
-    def _rank(self, X: Float32Array) -> SoundRanks:
-        if len(X):
-            self.snapshot.index_of(X)  # raises ModelError if the vectors are damaged
-        return SoundRanks(X)
-
-    @cached_property
-    def _artists(self) -> IntpArray:
-        return number_artists(self.snapshot)
-
-    @cached_property
-    def _versions(self) -> playlist.Versions:
-        return make_version_finder(self.snapshot, self._artists, np.arange(self.snapshot.n_indexed))
-
-    @cached_property
-    def _plays(self) -> Float64Array:
-        return play_counts(self.snapshot)
-
-    @cached_property
     def _cluster_names(self) -> ClusterNames:
-        return ClusterNames(self.snapshot, self._plays)
+        return ClusterNames(self.snapshot, self._song_facts.plays)
 
     def families(self, dialect: str | None = None) -> list[tuple[str, float]]:
         """Return edge families by descending share. A conjunction counts for each family, so the sum may exceed 1."""
@@ -236,14 +197,11 @@ class Walk:
         `effects` adds the effect of each edge, and takes two to three times as long.
         """
         model = self._model(request.dialect, request.not_because)
-        allowed = find_allowed_rows(self.snapshot, request)
-        required = [self.snapshot.row_of(i) for i in (*request.stops, *request.keep.values())]
-        n_left = int(np.count_nonzero(allowed)) + sum(not allowed[row] for row in set(required))
-        pool = self._pool(request, model, allowed, required, random_state, effects=effects)
-        if request.minutes is None:
-            generated, notes = pool.generate(request.length, n_left, random_state)
-        else:
-            generated, notes = _generate_minutes(pool, 60.0 * request.minutes, n_left, random_state)
+        pool = Pool(
+            self._song_facts, request, model, random_state,
+            is_paced=self._is_paced, uses_sound=self._uses_sound, has_trials=effects,
+        )  # fmt: skip
+        generated, notes = pool.generate()
         notes += describe_unknown(self.snapshot, request)
         steps = [*([generated.opening] if generated.songs else []), *generated.transitions]
         songs = self.snapshot.songs_at(pool.rows[list(generated.songs)])
@@ -265,34 +223,6 @@ class Walk:
             else None
             for trial in trials
         ]
-
-    def _pool(
-        self,
-        request: PlaylistRequest,
-        model: playlist.PlaylistModel,
-        allowed: BoolArray,
-        required: Sequence[int],
-        seed: int | None,
-        *,
-        effects: bool,
-    ) -> Pool:
-        """Return the songs to generate from: all songs, or a sample if steps are paced and the library is large."""
-        snapshot = self.snapshot
-        if self._is_paced and is_sampled(snapshot.n_indexed):
-            like = [snapshot.row_of(i) for i in request.like]
-            rows = sample_rows(allowed, [*required, *like], seed)
-            model, X = model.restrict(rows), snapshot.vectors_at(rows)
-            ranks = self._rank(X)
-            versions = make_version_finder(snapshot, self._artists[rows], rows) if request.versions_apart else None
-        else:
-            rows, X, ranks = np.arange(snapshot.n_indexed), snapshot.X, self._ranks
-            versions = self._versions if request.versions_apart else None
-        weights = song_weights(snapshot, request, self._plays)
-        weights = None if weights is None else weights[rows]
-        return Pool(
-            snapshot, request, rows, allowed[rows], model, X, ranks, versions, weights, self._is_paced,
-            self._uses_sound, has_trials=effects,
-        )  # fmt: skip
 
     def explain(
         self, song_ids: Sequence[int], known: Mapping[tuple[int, int], Edge] | None = None, dialect: str | None = None
@@ -356,7 +286,8 @@ class Walk:
         return edges
 
     def _is_near(self, start: FloatingArray, end: FloatingArray) -> bool:
-        return self._ranks.share_between(start, end) <= self._ranks.nearest
+        ranks = self._song_facts.ranks
+        return ranks.share_between(start, end) <= ranks.nearest
 
     def _edge(self, step: playlist.Transition, previous: Song, song: Song, n_shared: int, *, is_sound: bool) -> Edge:
         label = _label_sound(describe_sound(self.snapshot, previous, song)) if is_sound else self._describe(step.name)
@@ -423,46 +354,6 @@ class Walk:
     def _facts(self, name: str) -> set[str]:
         """Return a description of each part of an edge."""
         return {self._describe(f"{family}:{value}") for family, value in playlist.name_parts(name)}
-
-
-def _generate_minutes(
-    pool: Pool, wanted_s: float, n_left: int, random_state: int | None
-) -> tuple[playlist.Playlist, list[str]]:
-    """Generate a playlist with the number of songs that comes closest to a duration, then swap songs to come closer."""
-    request = pool.request
-    durations = pool.snapshot.columns.duration_s[pool.rows]
-
-    def duration_of(generated: playlist.Playlist) -> float:
-        return float(durations[list(generated.songs)].sum())
-
-    usual = max(float(durations[pool.allowed].mean()) if pool.allowed.any() else 240.0, 1.0)
-    tried = dict[int, tuple[playlist.Playlist, list[str]]]()
-    min_length = max(1, len({*request.stops, *request.keep.values()}), *(place + 1 for place in request.keep))
-    length = max(min_length, round(wanted_s / usual))
-    while length not in tried and len(tried) < _MAX_TRIES:
-        tried[length] = pool.generate(length, n_left, random_state)
-        generated = tried[length][0]
-        if len(generated.songs) < length:  # no more songs match
-            break
-        length = max(min_length, length + round((wanted_s - duration_of(generated)) / usual))
-        if length in tried:  # the length alternates, because some songs are several times as long as others
-            short = max((n for n, (one, _) in tried.items() if duration_of(one) <= wanted_s), default=min_length)
-            length = (short + min((n for n in tried if n > short), default=short)) // 2
-    best, notes = min(tried.values(), key=lambda one: abs(duration_of(one[0]) - wanted_s))
-    for _ in range(_MAX_EXCHANGES):
-        exchange = find_exchange(pool, best.songs, durations, wanted_s - duration_of(best))
-        if exchange is None:
-            break
-        ids = pool.snapshot.row_ids[pool.rows[list(best.songs)]].tolist()
-        keep = {place: song_id for place, song_id in enumerate(ids) if place != exchange.place}
-        one_free = replace(pool, request=replace(request, keep=keep), candidates=exchange.songs)
-        exchanged, more_notes = one_free.generate(len(ids), len(ids), random_state)
-        if len(exchanged.songs) < len(ids):  # every candidate violates another condition
-            break
-        best, notes = exchanged, list(dict.fromkeys([*notes, *more_notes]))
-    if abs(duration_of(best) - wanted_s) > _TOLERANCE_S:
-        notes = [*notes, f"{duration_of(best) / 60:.0f} minutes instead of {wanted_s / 60:.0f}: no closer match"]
-    return best, notes
 
 
 def _label_sound(shared: str) -> str:

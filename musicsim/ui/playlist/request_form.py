@@ -6,7 +6,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from musicsim.explorer import PlaylistDraft, PlaylistRequest, Snapshot, options_of
-from musicsim.explorer.playlists.steering import RESTS_S
+from musicsim.explorer.playlists.pool import RESTS_S
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base import BY_STATE, Key, choices_of, option_keys
 from musicsim.ui.base.keys import SECTIONS

@@ -8,8 +8,8 @@ from functools import partial
 import streamlit as st
 
 from musicsim.explorer import Edge, GeneratedPlaylist, PlaylistDraft, Snapshot, Walk
+from musicsim.explorer.playlists.pool import works_of
 from musicsim.explorer.playlists.reason_weights import is_stable, lower_reason
-from musicsim.explorer.playlists.steering import works_of
 from musicsim.explorer.playlists.walk import Effect
 from musicsim.explorer.search.matches import MatchKind, ids_of_match
 from musicsim.hooks import EditPlaylist
