@@ -90,6 +90,7 @@ from .requests.filters import Filters as Filters
 from .requests.options import list_changes as list_changes
 from .requests.options import option as option
 from .requests.options import options_of as options_of
+from .requests.options import read_changes as read_changes
 from .requests.options import settle as settle
 from .requests.playlist import PlaylistRequest as PlaylistRequest
 from .requests.query import COMPARISON_WORDS as COMPARISON_WORDS

@@ -1,6 +1,7 @@
 """The Playlist page without a browser: the form, generating, undoing, saving, opening, exporting."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -468,6 +469,32 @@ def test_playlist_is_saved_with_reasons_and_reopened(full):
     assert "playlist" not in fresh.query_params, "it is no longer that list"
     press(fresh, "playlist_undo")
     assert fresh.query_params["playlist"] == str(saved.id)
+
+
+def test_reopened_playlist_fills_in_its_request(full, requests):
+    app = open_page()
+    first, last = (full.songs()[at].id for at in (1, 7))
+    state = {
+        "first": first,
+        "through": [last],
+        "length": 6,
+        "surprise": 0.1,
+        "tempo": (40.0, 240.0),
+        "words": "minutes:..60",
+    }
+    for name, value in state.items():
+        app.session_state[f"playlist_{name}"] = value
+    app.session_state["playlist_by"] = "songs"
+    press(app.run(), "playlist_draw")
+    app.text_input(key="playlist_name").set_value("Evening").run()
+    press(app, "playlist_save_it")
+    fresh = open_page()
+    press(fresh, "playlist_open")
+    press(fresh, "playlist_draw")
+    asked, again = requests[0], requests[-1]
+    assert len(requests) == 2
+    assert asked.stops == (first, last)
+    assert replace(again, rested=asked.rested) == asked
 
 
 def test_saving_under_existing_name_asks_first(full):

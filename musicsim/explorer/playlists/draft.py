@@ -9,6 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ValidationError
 
 from musicsim.explorer.playlists.walk import Edge, GeneratedPlaylist
+from musicsim.explorer.requests.options import list_changes, read_changes
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import OWN_PLAYLISTS, Library, SavedPlaylist
@@ -30,6 +31,7 @@ class _Details(BaseModel):
     notes: tuple[str, ...] = ()
     kept: list[int] = []
     edited: bool = False
+    request: dict[str, Any] = {}  # the options that differ from their defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,9 @@ class PlaylistDraft:
             details = _Details()
         edges = {step[:2]: Edge(*step[2:]) for step in details.taken}
         draft = cls(
-            playlist.song_ids, edges, frozenset(details.kept), details.notes, details.seed, dialect=details.dialect,
-            saved_id=playlist.id, is_edited=not playlist.is_generated,
+            playlist.song_ids, edges, frozenset(details.kept), details.notes, details.seed,
+            request=_read_request(details.request), dialect=details.dialect, saved_id=playlist.id,
+            is_edited=not playlist.is_generated,
         )  # fmt: skip
         return draft.skip_absent(snapshot)
 
@@ -75,7 +78,7 @@ class PlaylistDraft:
         return _Details(
             taken=[(*pair, edge.reason, edge.probability, edge.label) for pair, edge in steps],
             seed=self.seed, dialect=self.dialect, notes=self.notes, kept=[i for i in self.song_ids if i in self.kept],
-            edited=self.is_edited,
+            edited=self.is_edited, request=list_changes(self.request) if self.request else {},
         ).model_dump(mode="json")  # fmt: skip
 
     def _replace_songs(self, ids: Sequence[int], **changes: Any) -> "PlaylistDraft":
@@ -123,6 +126,14 @@ class PlaylistDraft:
         rows = snapshot.rows_of(self.song_ids)
         absent = tuple(i for i, row in zip(self.song_ids, rows, strict=True) if row < 0)
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
+
+
+def _read_request(changes: Mapping[str, Any]) -> PlaylistRequest | None:
+    """Return the request of a saved playlist; None if there is none, or if this version does not know an option."""
+    try:
+        return read_changes(PlaylistRequest, changes) if changes else None
+    except ValueError:
+        return None
 
 
 def draft_queue(song_ids: Sequence[int], reasons: Sequence[str], pins: Collection[int]) -> PlaylistDraft:

@@ -1,11 +1,14 @@
 """Options: fields of a request with help, limits and names for the command line, HTTP interface and forms."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from types import GenericAlias, NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from musicsim.public import is_public
+
+T = TypeVar("T")
 
 
 class OptionError(ValueError):
@@ -126,6 +129,20 @@ def list_changes(request: Any) -> dict[str, Any]:
         for name, (value, default) in values.items()
         if value != default
     }
+
+
+def read_changes(kind: type[T], changes: Mapping[str, Any]) -> T:
+    """Return a request from the values that :func:`list_changes` returned for it.
+
+    Raises ValueError for unknown options and invalid values.
+    """
+    options = options_of(kind)
+    if unknown := changes.keys() - options.keys():
+        raise ValueError(f"there is no option {', '.join(sorted(unknown))}")
+    try:
+        return kind(**{name: tuple(v) if options[name].n_values > 1 else v for name, v in changes.items()})
+    except TypeError as error:
+        raise ValueError(str(error)) from error
 
 
 def settle(request: Any) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from musicsim.errors import LibraryError, MusicsimError, NotFoundError
-from musicsim.explorer import GeneratedPlaylist, PlaylistRequest, Snapshot, list_changes, options_of, share_walk
+from musicsim.explorer import GeneratedPlaylist, PlaylistRequest, Snapshot, list_changes, read_changes, share_walk
 from musicsim.extensions.music_servers.client import RefusedError, Subsonic
 from musicsim.extensions.music_servers.connections import Connection
 from musicsim.extensions.music_servers.server_songs import ServerSongs
@@ -84,14 +84,11 @@ def encode_request(request: PlaylistRequest, around_last: int = 0) -> dict[str, 
 
 def read_request(saved: Mapping[str, Any]) -> tuple[PlaylistRequest, int]:
     """Return a saved request and its `around_last`. Raises LibraryError if an option or value is unknown."""
-    options, values = options_of(PlaylistRequest), dict(saved)
+    values = dict(saved)
     around_last = values.pop(AROUND_LAST, 0)
     try:
-        for name, value in values.items():
-            if options[name].n_values > 1:
-                values[name] = tuple(value)
-        return PlaylistRequest(**values), int(around_last)
-    except (KeyError, TypeError, ValueError) as error:
+        return read_changes(PlaylistRequest, values), int(around_last)
+    except (TypeError, ValueError) as error:
         raise LibraryError(f"the saved request cannot be read ({error}). Save the playlist again.") from error
 
 

@@ -75,12 +75,31 @@ def _clear() -> None:
 
 
 def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
-    """Make a finished playlist the current one, and request the same number of songs for the next one."""
+    """Make a finished playlist the current one, and fill in its request, so that *Generate* makes one like it.
+
+    Without a request, such as for imported playlists, only the number of songs is filled in.
+    """
     fit_form(snapshot)
     change_draft(draft)
     SECTIONS["playlist"].set("")
     LENGTH_BY.set("songs")
-    _LENGTH.set(len(draft.song_ids))
+    if draft.request is None:
+        _LENGTH.set(len(draft.song_ids))
+    else:
+        _fill_in(draft.request)
+        fit_form(snapshot)  # its songs may have been removed
+
+
+def _fill_in(request: PlaylistRequest) -> None:
+    values = {name: getattr(request, name) for name in KEYS}
+    if request.minutes is None:
+        del values["minutes"]
+    else:
+        LENGTH_BY.set("minutes")
+        values["minutes"] = round(request.minutes)
+    for name, value in values.items():
+        is_many = isinstance(value, (tuple, frozenset)) and name not in RANGES
+        KEYS[name].set(list(value) if is_many else "" if name == "dialect" and value is None else value)
 
 
 def fit_form(snapshot: Snapshot) -> None:
