@@ -47,7 +47,9 @@ def suggest_n_codewords(n_frames: int, maximum: int = 1024) -> int:
 
 
 class Codebook(TransformerMixin, BaseEstimator):
-    """Learn codewords by online Hartigan k-means; represent songs as top-tau histograms over them.
+    """Describe the sound of songs as histograms of codewords, in which similar timbres share codewords.
+
+    Learn codewords by online Hartigan k-means; represent songs as top-tau histograms over them.
 
     Parameters
     ----------
@@ -65,10 +67,21 @@ class Codebook(TransformerMixin, BaseEstimator):
         Mean and standard deviation of the training frames; the scale of a constant column is 1.
     n_features_in_ : int
 
+    See Also
+    --------
+    suggest_n_codewords : Number of codewords for a library.
+    musicsim.kernels.ppk_kernel : Similarity of histograms.
+    musicsim.gaussians.GaussianEmbedding : Describes timbre without codewords.
+
     Notes
     -----
     This is algorithm B.1 of the thesis, one pass. Counts start at 0, so the first `n_codewords` distinct frames of the
     shuffled sequence become the initial centroids.
+
+    References
+    ----------
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
+      5.3 (equation 5.5) and appendix B (algorithm B.1).
 
     Examples
     --------

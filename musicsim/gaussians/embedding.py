@@ -44,7 +44,9 @@ class Population:
 
 
 class GaussianEmbedding(TransformerMixin, BaseEstimator):
-    """Logarithms of Gaussians relative to the average song.
+    """Describe the timbre of songs as vectors whose distances compare their Gaussians.
+
+    Logarithms of Gaussians relative to the average song.
 
     Parameters
     ----------
@@ -60,12 +62,22 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         Inverse square root of the population's covariance. The root is symmetric, so each dimension of a vector still
         belongs to two columns of the frames.
 
+    See Also
+    --------
+    musicsim.codebook.Codebook : Histograms instead of Gaussians.
+    musicsim.mixtures.MixtureSpace : Several Gaussians per song.
+
     Notes
     -----
     Let m and S be the mean and covariance of a song after whitening. The song's vector is the upper triangle of
     log [[S + m m', m], [m', 1]], with off-diagonal entries multiplied by the square root of 2. Euclidean distances are
     then the Frobenius distances between the logarithms. 39 columns give 820 numbers, which takes 0.2 ms per song. Once
     the population is known, a song's vector does not depend on other songs.
+
+    References
+    ----------
+    - V. Arsigny, P. Fillard, X. Pennec and N. Ayache, Log-Euclidean metrics for fast and simple calculus on diffusion
+      tensors, Magnetic Resonance in Medicine 56, 2006.
     """
 
     def __init__(self, ridge: float = 0.1, level: int | None = 0, prior: Population | None = None) -> None:

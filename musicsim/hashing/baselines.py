@@ -12,7 +12,9 @@ from musicsim.hashing.exact import ExactProjection
 
 
 class RandomProjectionHash(BitHash):
-    """Locality-sensitive hashing of angles: each bit gives a row's side of a random hyperplane through the mean.
+    """Store songs as bits without training; a baseline for learned codes.
+
+    Locality-sensitive hashing of angles: each bit gives a row's side of a random hyperplane through the mean.
 
     Parameters
     ----------
@@ -24,6 +26,16 @@ class RandomProjectionHash(BitHash):
     ----------
     projection_ : ExactProjection
     n_features_in_ : int
+
+    See Also
+    --------
+    RankHash : Bits that are learned for a task.
+    SpectralHash : Bits from the data, without a task.
+    musicsim.search.HammingIndex : Searches codes.
+
+    References
+    ----------
+    - M. Charikar, Similarity estimation techniques from rounding algorithms, STOC 2002.
 
     Examples
     --------
@@ -52,11 +64,12 @@ class RandomProjectionHash(BitHash):
 
 
 class SpectralHash(BitHash):
-    """Spectral Hashing (Weiss, Torralba, Fergus, NIPS 2008): waves along the principal axes.
+    """Store songs as bits that follow the distribution of the songs; a baseline for learned codes.
 
-    Rows are assumed to be uniformly distributed in a box along the principal axes. The eigenfunctions of the box's
-    Laplacian are ``sin(pi / 2 + k pi x / width)``. Bits are the signs of the eigenfunctions with the smallest
-    eigenvalues, which have few waves along wide axes.
+    Spectral Hashing (Weiss, Torralba, Fergus, NIPS 2008): waves along the principal axes. Rows are assumed to be
+    uniformly distributed in a box along the principal axes. The eigenfunctions of the box's Laplacian are ``sin(pi / 2
+    + k pi x / width)``. Bits are the signs of the eigenfunctions with the smallest eigenvalues, which have few waves
+    along wide axes.
 
     Parameters
     ----------
@@ -71,9 +84,19 @@ class SpectralHash(BitHash):
     axes_, waves_ : int ndarrays of shape (n_bits,)
         Axis of each bit, and number of half waves along it.
 
+    See Also
+    --------
+    RankHash : Bits that are learned for a task.
+    RandomProjectionHash : Bits that do not depend on the data.
+    musicsim.search.HammingIndex : Searches codes.
+
     Notes
     -----
     Time: O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, or 24 n d if X is not float64.
+
+    References
+    ----------
+    - Y. Weiss, A. Torralba and R. Fergus, Spectral hashing, NIPS 2008.
     """
 
     def __init__(self, n_bits: int = 64) -> None:

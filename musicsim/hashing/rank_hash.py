@@ -26,12 +26,12 @@ _DO_NOT_FIT = "the arrays of this bit hash do not match each other in shape or t
 
 
 class RankHash(BitHash):
-    """Codes whose Hamming distance ranks songs for a task.
+    """Store songs as short bit codes that keep what matters for a task, to search millions in little memory.
 
-    Bit j of a row x is 1 if ``h_j = 1 / (1 + exp(-(x W_j + b_j)))`` is above 0.5 (equation 1). W and b are learned by
-    gradient descent on the order of pairs of documents for a query. In the first phase, all pairs have equal weights
-    (RankNet, equations 3 and 4). In the second phase, the weight of a pair is the change in the score if the two are
-    swapped (LambdaRank, equation 5).
+    Codes whose Hamming distance ranks songs for a task. Bit j of a row x is 1 if ``h_j = 1 / (1 + exp(-(x W_j +
+    b_j)))`` is above 0.5 (equation 1). W and b are learned by gradient descent on the order of pairs of documents for a
+    query. In the first phase, all pairs have equal weights (RankNet, equations 3 and 4). In the second phase, the
+    weight of a pair is the change in the score if the two are swapped (LambdaRank, equation 5).
 
     Parameters
     ----------
@@ -78,6 +78,12 @@ class RankHash(BitHash):
         Per step: step, phase, step_size, and wrong (the mean probability that a pair is in the wrong order, or NaN).
     n_steps_ : int
 
+    See Also
+    --------
+    RandomProjectionHash : A baseline without training.
+    SpectralHash : A baseline from the songs alone.
+    musicsim.search.HammingIndex : Searches codes.
+
     Notes
     -----
     The method is from Nair, Mahajan and Sundararajan (WWW 2012). The defaults differ from the paper (see
@@ -90,6 +96,11 @@ class RankHash(BitHash):
     Hidden units add 24 n (d + n_hidden) bytes. A fit uses one BLAS thread, so the weights do not depend on the number
     of threads, but another machine may round differently. Columns are not scaled; standardize them if their units
     differ.
+
+    References
+    ----------
+    - V. Nair, D. Mahajan and S. Sundararajan, A unified approach to learning task-specific bit vector representations
+      for fast nearest neighbor search, WWW 2012.
 
     Examples
     --------

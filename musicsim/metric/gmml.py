@@ -24,11 +24,12 @@ from musicsim.relevance import Relevance, label_codes
 
 
 class GMML(LinearMetric, BaseEstimator):
-    """A Mahalanobis metric in closed form: the geometric mean of two scatters.
+    """Learn in milliseconds what similar means, from labels or pairs of similar and dissimilar songs.
 
-    Let S and D be the mean outer products of the differences of similar and of dissimilar pairs. Let P be the prior,
-    and s and e the mean eigenvalues of S P and D P^-1. The metric is ``M = (S + reg s P^-1)^-1 #_t (D + reg e P)``. At
-    t = 1/2, it minimizes ``tr(M S) + tr(M^-1 D)`` (equation 6).
+    A Mahalanobis metric in closed form: the geometric mean of two scatters. Let S and D be the mean outer products of
+    the differences of similar and of dissimilar pairs. Let P be the prior, and s and e the mean eigenvalues of S P and
+    D P^-1. The metric is ``M = (S + reg s P^-1)^-1 #_t (D + reg e P)``. At t = 1/2, it minimizes ``tr(M S) + tr(M^-1
+    D)`` (equation 6).
 
     Parameters
     ----------
@@ -50,11 +51,23 @@ class GMML(LinearMetric, BaseEstimator):
     similar_, dissimilar_ : float64 ndarrays of shape (d, d)
         Regularized scatters: at t = 1/2, M similar_ M = dissimilar_.
 
+    See Also
+    --------
+    MLR : Ranks better with enough examples; takes seconds to minutes.
+    LGMMLByExample : A different metric for each region of the songs.
+    WCCN : Uses only the labels' classes, without dissimilar pairs.
+
     Notes
     -----
     Algorithm 1 adds lambda I to sums over pairs. Here, a share of the mean is added, which changes only the scale of M.
     Time for all pairs of labels: O(n d^2 + d^3). Time for a Relevance: O(n^2 d + d^3) in blocks of 16 MB; use `n_pairs`
     for more than about 20,000 songs. Memory: 64 d^2 bytes, and a few copies of X.
+
+    References
+    ----------
+    - P. Zadeh, R. Hosseini and S. Sra, Geometric mean metric learning, ICML 2016.
+    - Y. Su, I. King and M. Lyu, Learning to rank using localized geometric mean metrics, SIGIR 2017, section 3
+      (equation 6).
 
     Examples
     --------

@@ -29,12 +29,12 @@ _FAR = 5.0  # Warn if the share of documents with t_r > 1 exceeds the share in t
 
 
 class LGMML(BaseEstimator):
-    """Rank documents by their distances to anchors in local metrics; queries do not need vectors.
+    """Rank documents for queries that have features per document only, as in web search.
 
-    The score of a document is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13), where t_r is its squared distance to
-    anchor r in metric M_r. Each M_r is the geometric mean metric of some random queries, and its anchor is the
-    candidate that ranks these queries best. The weights phi >= 0 minimize a ranking loss by projected stochastic
-    gradients (algorithm 2).
+    Rank documents by their distances to anchors in local metrics; queries do not need vectors. The score of a document
+    is ``f = -sum_r phi_r t_r exp(-t_r)`` (equation 13), where t_r is its squared distance to anchor r in metric M_r.
+    Each M_r is the geometric mean metric of some random queries, and its anchor is the candidate that ranks these
+    queries best. The weights phi >= 0 minimize a ranking loss by projected stochastic gradients (algorithm 2).
 
     Parameters
     ----------
@@ -79,6 +79,11 @@ class LGMML(BaseEstimator):
     history_ : list of dict
         Per epoch: epoch, loss, and ndcg (mean NDCG@k of the training queries with the current phi).
 
+    See Also
+    --------
+    LGMMLByExample : The same idea for songs, if the query is a song with a vector of its own.
+    GMML : One metric for all queries.
+
     Notes
     -----
     Two signs in the paper are wrong. A violator is a p- with f(p-) + zeta > f(p+), unlike in equation 18 and algorithm
@@ -88,6 +93,10 @@ class LGMML(BaseEstimator):
 
     Time: O(m (n_drawn d^2 + d^3)) for the metrics, O(n m d^2) once for the distances, or O(n m d) if diagonal, and
     O(n m) per epoch. Memory: 4 n m + 8 m d^2 bytes, a few copies of X, and 8 n_queries m bytes with `per_query`.
+
+    References
+    ----------
+    - Y. Su, I. King and M. Lyu, Learning to rank using localized geometric mean metrics, SIGIR 2017, section 3.
 
     Examples
     --------

@@ -20,12 +20,13 @@ _SONGS_PER_METRIC = 10
 
 
 class LGMMLByExample(LinearMetric, BaseEstimator):
-    """A metric that depends on the query: songs near it are compared by the features that matter there.
+    """Learn what similar means where it depends on the song, as loudness may matter for one style only.
 
-    The songs are clustered. M_r is the geometric mean metric of pairs that consist of a song in cluster r and a song
-    that is relevant or irrelevant to it. The anchor p_r of M_r is the cluster center. For a query x, songs are ranked
-    by ``M(x) = sum_r w_r(x) M_r``. The weights are proportional to exp(-rho/2 t_r), where t_r is the squared distance
-    from x to p_r in M_r (equations 3 and 11). Here, the weights are scaled to sum to 1.
+    A metric that depends on the query: songs near it are compared by the features that matter there. The songs are
+    clustered. M_r is the geometric mean metric of pairs that consist of a song in cluster r and a song that is relevant
+    or irrelevant to it. The anchor p_r of M_r is the cluster center. For a query x, songs are ranked by ``M(x) = sum_r
+    w_r(x) M_r``. The weights are proportional to exp(-rho/2 t_r), where t_r is the squared distance from x to p_r in
+    M_r (equations 3 and 11). Here, the weights are scaled to sum to 1.
 
     Parameters
     ----------
@@ -46,11 +47,20 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
     mean_metric_, components_ : float64 ndarrays of shape (d, d) and (r, d)
         The mean of M(x) over the training songs, and its factor, for maps and indexes, which need a single metric.
 
+    See Also
+    --------
+    GMML : One metric for all songs; needs fewer examples.
+    LGMML : The paper's method, for queries without vectors.
+
     Notes
     -----
     Queries have different metrics, so distances are not symmetric. A cluster without similar and dissimilar pairs gets
     the metric of all pairs. Time: O(n^2 d) for the pairs, O(m d^3) for the metrics; see also :meth:`distances`.
     Memory: 16 m d^2 bytes, and 16 MB for blocks of pairs.
+
+    References
+    ----------
+    - Y. Su, I. King and M. Lyu, Learning to rank using localized geometric mean metrics, SIGIR 2017, section 3.
 
     Examples
     --------

@@ -18,12 +18,13 @@ from musicsim.metric.linear import LinearMetric, factor
 
 
 class MLR(LinearMetric, RankingLearner):
-    """A Mahalanobis metric that ranks the relevant songs of each song before the irrelevant ones.
+    """Learn a metric from rankings: which songs should come first when one looks for songs like another.
 
-    Solves equation 4.1, ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss``. With
-    ``regularizer="l21"``, the sum of the row norms of W replaces the trace. With ``regularizer="plain"``, it is the
-    distance from the plain metric, ``1/2 ||W / c - I||^2``. There, c starts at the reciprocal of the mean squared
-    distance of two songs, and is doubled as long as the mean loss of c I falls.
+    A Mahalanobis metric that ranks the relevant songs of each song before the irrelevant ones. Solves equation 4.1,
+    ``min over W >= 0 of trace(W) + C * mean over queries of the structured hinge loss``. With ``regularizer="l21"``,
+    the sum of the row norms of W replaces the trace. With ``regularizer="plain"``, it is the distance from the plain
+    metric, ``1/2 ||W / c - I||^2``. There, c starts at the reciprocal of the mean squared distance of two songs, and is
+    doubled as long as the mean loss of c I falls.
 
     Parameters
     ----------
@@ -64,10 +65,23 @@ class MLR(LinearMetric, RankingLearner):
     seconds_ : dict
         Wall time of the oracle, the quadratic programs and the projections.
 
+    See Also
+    --------
+    MLRCV : Chooses `C` on held-out artists.
+    GMML : Closed form: milliseconds instead of seconds.
+    MultipleKernelMLR : Several descriptions of the songs at once.
+    musicsim.order.LinearPartialOrderEmbedding : Learns from answers that compare pairs.
+
     Notes
     -----
     Memory: the oracle (about four times X, and 64 MB), and 8 d^2 bytes per plane; planes of the last 150 rounds are
     kept.
+
+    References
+    ----------
+    - B. McFee and G. Lanckriet, Metric learning to rank, ICML 2010.
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012,
+      chapters 3 and 4.
 
     Examples
     --------

@@ -9,10 +9,11 @@ from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, train
 
 
 class MultipleKernelMLR(KernelProjections, RankingLearner):
-    """A metric in the feature spaces of several kernels together.
+    """Learn from rankings which descriptions of songs count, such as timbre, tags and lyrics.
 
-    For kernel k, song x is the column K_x^k of its similarities to the training songs. The squared distance between x
-    and y is the sum over k of (K_x^k - K_y^k)^T W^k (K_x^k - K_y^k). The fit solves
+    A metric in the feature spaces of several kernels together. For kernel k, song x is the column K_x^k of its
+    similarities to the training songs. The squared distance between x and y is the sum over k of (K_x^k - K_y^k)^T W^k
+    (K_x^k - K_y^k). The fit solves
 
         min over W^k >= 0 of sum of <W^k, K^k> + C * mean structured hinge loss.
 
@@ -29,10 +30,20 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
     objective_, dual_bound_, n_cuts_, n_projections_, n_queries_, history_, seconds_ : as in :class:`MLR`
     n_kernels_in_, n_songs_in_ : int
 
+    See Also
+    --------
+    MLR : One vector per song.
+    musicsim.order.PartialOrderEmbedding : Several kernels, from comparisons of pairs.
+
     Notes
     -----
     In the principal coordinates of the kernels, the penalty is the trace of the metric. With a full structure, the
     problem is that of :class:`MLR` with one block per kernel. Memory per plane: 8 bytes times the sum of r_k^2.
+
+    References
+    ----------
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
+      4.3.2 (equation 4.14).
     """
 
     def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:

@@ -25,11 +25,12 @@ DEFAULT_CS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5)
 
 
 class MLRCV(LinearMetric, BaseEstimator):
-    """MLR whose C is chosen on held-out artists; the metric is then learned from all songs.
+    """Use MLR without a value for C: it is chosen by the ranking of held-out artists.
 
-    On each split, a metric is learned for every C from the training artists; each fit starts from the previous fit. The
-    songs by the other artists are then used as queries for the training songs. The smallest C whose mean score is
-    within `tolerance` standard errors of the best is chosen. A small C is faster to train and regularizes more.
+    MLR whose C is chosen on held-out artists; the metric is then learned from all songs. On each split, a metric is
+    learned for every C from the training artists; each fit starts from the previous fit. The songs by the other artists
+    are then used as queries for the training songs. The smallest C whose mean score is within `tolerance` standard
+    errors of the best is chosen. A small C is faster to train and regularizes more.
 
     Parameters
     ----------
@@ -56,6 +57,15 @@ class MLRCV(LinearMetric, BaseEstimator):
         Mean score of Euclidean distance on the same queries.
     best_ : MLR
         Fitted on all songs; its `components_` and `metric_` are also attributes of this estimator.
+
+    See Also
+    --------
+    MLR : The metric for a given `C`.
+
+    References
+    ----------
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
+      5.4.2.
 
     Examples
     --------

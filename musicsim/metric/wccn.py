@@ -20,10 +20,11 @@ _MIN_EIGENVALUE = 1e-10  # Smaller eigenvalues of the covariance are rounding er
 
 
 class WCCN(LinearMetric, BaseEstimator):
-    """Whitening within classes: directions in which songs of the same class differ get a lower weight.
+    """Make distances ignore how songs of the same class differ, without any optimization.
 
-    Differences between classes are not used. Let W be the within-class covariance, scaled to trace d, and g the
-    shrinkage. Then ``S = (1 - g) W + g I`` and ``L = S^-1/2``.
+    Whitening within classes: directions in which songs of the same class differ get a lower weight. Differences between
+    classes are not used. Let W be the within-class covariance, scaled to trace d, and g the shrinkage. Then ``S = (1 -
+    g) W + g I`` and ``L = S^-1/2``.
 
     Parameters
     ----------
@@ -35,10 +36,19 @@ class WCCN(LinearMetric, BaseEstimator):
     covariance_, components_ : float64 ndarrays of shape (d, d)
         S and L. L is symmetric, so songs move as little as whitening allows.
 
+    See Also
+    --------
+    GMML : Also uses how songs of different classes differ.
+
     Notes
     -----
     The unit of X does not matter. Time: O(n d^2 + d^3). Memory: 32 d^2 bytes and a copy of X. A shrinkage of about 0.3
     is good if there are many more songs than dimensions, and 0.8 or 0.9 if there are a few hundred songs.
+
+    References
+    ----------
+    - A. Hatch, S. Kajarekar and A. Stolcke, Within-class covariance normalization for SVM-based speaker recognition,
+      Interspeech 2006.
 
     Examples
     --------

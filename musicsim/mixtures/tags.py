@@ -20,7 +20,9 @@ _BLOCK_FRAMES = 1024
 
 
 class SemanticMultinomials(TransformerMixin, BaseEstimator):
-    """Fit one Gaussian mixture per tag; represent songs by the likelihoods of their frames under these mixtures.
+    """Describe songs by the tags that their sound suggests, learned from songs that have tags.
+
+    Fit one Gaussian mixture per tag; represent songs by the likelihoods of their frames under these mixtures.
 
     Parameters
     ----------
@@ -36,11 +38,22 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
     mean_, scale_ : ndarray of shape (n_features,), float64
         Mean and standard deviation of the training frames; the scale of a constant column is 1.
 
+    See Also
+    --------
+    MixtureSpace : Compares the sound itself.
+
     Notes
     -----
     The method follows Turnbull et al. (2008), except that they merge mixtures of songs. Here, EM runs on frames sampled
     from the tagged songs, an equal number from each. The likelihoods of all frames are multiplied in the log domain.
     All tags have the same prior, including rare ones.
+
+    References
+    ----------
+    - D. Turnbull, L. Barrington, D. Torres and G. Lanckriet, Semantic annotation and retrieval of music and sound
+      effects, IEEE TASLP 16, 2008.
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
+      5.4.3 (equation 5.14).
     """
 
     def __init__(

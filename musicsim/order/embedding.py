@@ -91,10 +91,11 @@ def _check_training(comparisons: npt.ArrayLike, n_songs: int) -> Int64Array:
 
 
 class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
-    """Embed songs, from one or several kernels, so that distances agree with comparisons.
+    """Learn similarity from answers such as "A is more similar to B than to C", and which kernels matter.
 
-    The objective is ``min over W^p >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared
-    distances are ``d(x, y) = sum_p (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
+    Embed songs, from one or several kernels, so that distances agree with comparisons. The objective is ``min over W^p
+    >= 0 of sum_p <W^p, K^p> + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared distances are ``d(x, y) = sum_p
+    (K_x^p - K_y^p)^T W^p (K_x^p - K_y^p)`` (algorithms 2.3 and 2.4).
 
     Parameters
     ----------
@@ -126,12 +127,23 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     n_iter_, n_kernels_in_, n_songs_in_ : int
     history_ : list of dict
 
+    See Also
+    --------
+    LinearPartialOrderEmbedding : The same for songs with vectors; faster.
+    clean_comparisons : Removes contradictions before the fit.
+
     Notes
     -----
     With K = I, this is generalized non-metric multidimensional scaling, which cannot embed new songs (2.3.3). Clean the
     comparisons first (:func:`clean_comparisons`), because repeated comparisons have a higher weight. Time per
     iteration: an eigendecomposition of every W^p, plus O(m r + n r^2) for rank r. Memory: ``10 r^2 + 4 n r`` numbers,
     and the kernels.
+
+    References
+    ----------
+    - B. McFee and G. Lanckriet, Learning multi-modal similarity, JMLR 12, 2011.
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, chapter
+      2 (algorithms 2.3 and 2.4).
 
     Examples
     --------
@@ -210,10 +222,11 @@ def _list_kernels(kernels: Any) -> Any:
 
 
 class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
-    """A linear metric of songs whose distances agree with comparisons.
+    """Learn a metric from answers such as "A is more similar to B than to C", for songs with vectors.
 
-    The objective is ``min over W >= 0 of trace(W) + C / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared distances
-    are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm 2.2).
+    A linear metric of songs whose distances agree with comparisons. The objective is ``min over W >= 0 of trace(W) + C
+    / m * sum of max(0, 1 + d(i, j) - d(k, l))``. Squared distances are ``d(x, y) = (x - y)^T W (x - y)`` (algorithm
+    2.2).
 
     Parameters
     ----------
@@ -226,6 +239,18 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     components_, metric_ : ndarrays of shape (r, n_features) and (n_features, n_features)
         M and W = M^T M.
     objective_, dual_bound_, n_iter_, history_ : as in :class:`PartialOrderEmbedding`
+
+    See Also
+    --------
+    PartialOrderEmbedding : The same from kernels.
+    clean_comparisons : Removes contradictions before the fit.
+    musicsim.metric.MLR : Learns from rankings instead.
+
+    References
+    ----------
+    - B. McFee and G. Lanckriet, Learning multi-modal similarity, JMLR 12, 2011.
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, chapter
+      2 (algorithm 2.2).
     """
 
     def __init__(

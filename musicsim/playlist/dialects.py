@@ -25,7 +25,9 @@ class DialectGain:
 
 
 class Dialects(BaseEstimator):
-    """Fit one walk per category of playlists, and one for all playlists, on the same hypergraph.
+    """Learn that people order songs differently for each kind of playlist, such as parties or sleep.
+
+    Fit one walk per category of playlists, and one for all playlists, on the same hypergraph.
 
     Parameters
     ----------
@@ -41,6 +43,15 @@ class Dialects(BaseEstimator):
     global_ : PlaylistModel; fitted to all playlists, including those without a category
     models_ : dict from category to PlaylistModel; in order of decreasing number of playlists
     n_playlists_ : dict from category to int
+
+    See Also
+    --------
+    PlaylistModel : One walk for all playlists.
+
+    References
+    ----------
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
+      7.4.
     """
 
     def __init__(

@@ -42,7 +42,9 @@ _PAIRS_PER_BLOCK = 200_000
 
 
 class PlaylistModel(PlaylistScorer, BaseEstimator):
-    """A random walk on a hypergraph with given edge weights, or with weights learned from playlists.
+    """Generate playlists in which each step has a reason, and learn from playlists which reasons matter.
+
+    A random walk on a hypergraph with given edge weights, or with weights learned from playlists.
 
     Parameters
     ----------
@@ -78,6 +80,12 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
         Number of transitions that `fit` skipped, because no weights can explain them: those from a song to itself, or
         (without a uniform edge) to a song without a common edge.
 
+    See Also
+    --------
+    Hypergraph : The reasons.
+    Dialects : One walk per kind of playlist.
+    musicsim.evaluation : Measures of rankings.
+
     Notes
     -----
     The equations are those in section 7.5.2 of the thesis, with one departure. Both probabilities ignore the scale of
@@ -89,6 +97,12 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
     `score` and `relative_gain` skip the playlist and warn, because it has probability 0 under every model.
 
     `fit` needs about 12 bytes per pair of a distinct transition and an edge that contains both songs.
+
+    References
+    ----------
+    - B. McFee and G. Lanckriet, Hypergraph models of playlist dialects, ISMIR 2012.
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
+      7.5.
 
     Examples
     --------

@@ -21,7 +21,9 @@ _MIN_CANDIDATES, _MAX_FACTOR = 1_000, 4
 
 
 class CompactIndex(VectorIndex):
-    """Nearest neighbors for rows that do not fit into memory: codes find candidates, and vectors rank them.
+    """Find neighbors among songs whose vectors do not fit into memory.
+
+    Nearest neighbors for rows that do not fit into memory: codes find candidates, and vectors rank them.
 
     Parameters
     ----------
@@ -40,6 +42,11 @@ class CompactIndex(VectorIndex):
     nbytes_ : int
         Memory in addition to the rows: `n_bits` / 8 bytes per row.
     hash_ : RankHash
+
+    See Also
+    --------
+    PartitionIndex : Faster if 1.3 bytes per number fit into memory.
+    HammingIndex : Searches codes only.
 
     Notes
     -----

@@ -20,11 +20,18 @@ _BLOCK_ROWS = 16_384
 
 
 class ExactIndex(VectorIndex):
-    """Nearest neighbors by brute force: the ground truth for other indexes.
+    """Find the nearest songs by comparing all of them; exact, and fast enough for 100,000 songs.
+
+    Nearest neighbors by brute force: the ground truth for other indexes.
 
     Attributes
     ----------
     n_samples_, n_features_in_ : int
+
+    See Also
+    --------
+    PartitionIndex : For more songs.
+    calibrate : Compares an index with this one.
 
     Notes
     -----

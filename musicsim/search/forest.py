@@ -17,12 +17,13 @@ _SPACING_LEAVES = 1024
 
 
 class SpillForest(ProbedIndex):
-    """Approximate nearest neighbors from the most promising leaves of several trees.
+    """Find similar songs with several trees, which need less overlap than one tree for the same recall.
 
-    The trees have different seeds. Unlike in a :class:`SpillTree`, leaves do not overlap by default, because a query
-    can return to branches that it did not take. One queue holds the branches of all trees, ordered by how likely they
-    are to hold neighbors, and `n_probes` leaves are scanned. Leaves hold 8-bit codes of their rows along the main axes
-    of all rows. The best rows by code are ranked by exact distance.
+    Approximate nearest neighbors from the most promising leaves of several trees. The trees have different seeds.
+    Unlike in a :class:`SpillTree`, leaves do not overlap by default, because a query can return to branches that it did
+    not take. One queue holds the branches of all trees, ordered by how likely they are to hold neighbors, and
+    `n_probes` leaves are scanned. Leaves hold 8-bit codes of their rows along the main axes of all rows. The best rows
+    by code are ranked by exact distance.
 
     Parameters
     ----------
@@ -43,6 +44,11 @@ class SpillForest(ProbedIndex):
         Memory in addition to the rows: ``n_axes_`` plus 8 to 11 bytes per tree and row if leaves are full. The
         total is about 900 MB for 8 trees over a million rows with 100 axes.
 
+    See Also
+    --------
+    SpillTree : One tree, as in the thesis.
+    PartitionIndex : Faster and smaller in our benchmarks.
+
     Notes
     -----
     The index uses multi-probe search. A neighbor is assumed to differ from the query by a Gaussian step with the same
@@ -58,6 +64,11 @@ class SpillForest(ProbedIndex):
     - when spill makes it hold each row twice as often as at first.
 
     Rebuilding does not change `n_probes`; :func:`musicsim.search.calibrate` chooses it again for a given recall.
+
+    References
+    ----------
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, chapter
+      6.
     """
 
     _SAVED: ClassVar = {**ProbedIndex._SAVED, "sharpness": ("sharpness_", np.float32)}

@@ -34,7 +34,9 @@ HammingNeighbors = tuple[Int32Array, Int64Array]
 
 
 class HammingIndex(Index):
-    """Exact nearest neighbors of bit codes; ties are ordered by id.
+    """Find the nearest bit codes, exactly, without comparing all of them.
+
+    Exact nearest neighbors of bit codes; ties are ordered by id.
 
     Parameters
     ----------
@@ -55,12 +57,22 @@ class HammingIndex(Index):
         Each bucket takes 4 bytes. The total for ten million codes is 280 MB with 32 bits, 560 MB with 64 bits, and
         1.3 GB with 256 bits. Building the tables needs another copy of the codes.
 
+    See Also
+    --------
+    musicsim.hashing.RankHash : Learns codes.
+    CompactIndex : Ranks candidates by their vectors.
+
     Notes
     -----
     Nair, Mahajan, Sundararajan (WWW 2012), 2.1. The scan sums the differing bits of 64 codes together. It examines
     single codes only if the smallest sum is below the k-th nearest distance so far. Long codes are first compared by
     their first 64 bits, as long as this excludes most codes. Several queries share one pass. "balls" is multi-index
     hashing (Norouzi, Punjani, Fleet, CVPR 2012): each table uses some bits of the code as its bucket number.
+
+    References
+    ----------
+    - M. Norouzi, A. Punjani and D. Fleet, Fast exact search in Hamming space with multi-index hashing, IEEE TPAMI 36,
+      2014.
     """
 
     _DISTANCE = np.int32

@@ -139,11 +139,12 @@ def _nearest(Y: Float32Array, centers: Float32Array, pool: ThreadPoolExecutor | 
 
 
 class PartitionIndex(ProbedIndex):
-    """Approximate nearest neighbors from the cells with the nearest centers: an inverted file with 8-bit codes.
+    """Find similar songs among millions in a millisecond; the index of the app for large libraries.
 
-    k-means finds the centers of the cells, and a query is compared with all centers. Cells hold 8-bit codes of their
-    rows along the main axes of all rows, and each row's distance from the space of these axes. The best rows by code
-    are ranked by exact distance.
+    Approximate nearest neighbors from the cells with the nearest centers: an inverted file with 8-bit codes. The
+    k-means algorithm finds the centers of the cells, and a query is compared with all centers. Cells hold 8-bit codes
+    of their rows along the main axes of all rows, and each row's distance from the space of these axes. The best rows
+    by code are ranked by exact distance.
 
     Parameters
     ----------
@@ -165,12 +166,22 @@ class PartitionIndex(ProbedIndex):
         Memory in addition to the rows: ``n_axes_`` plus 9 to 12 bytes per row, and about 3% more for new rows. The
         total is about 120 MB for a million rows with 100 axes.
 
+    See Also
+    --------
+    ExactIndex : Exact, for fewer than 100,000 songs.
+    SpillForest : Trees instead of cells.
+    calibrate : Chooses `n_probes` for a recall.
+
     Notes
     -----
     The inverted file follows Jégou, Douze and Schmid: Product quantization for nearest neighbor search, IEEE TPAMI 33
     (2011). Rows are read block by block, so a memory map may be larger than memory. Building the index needs another 16
     bytes per row, and two copies of 32 rows per cell: 0.4 GB for ten million rows with 100 axes. The index is rebuilt
     under the same conditions as :class:`SpillForest`.
+
+    References
+    ----------
+    - H. Jégou, M. Douze and C. Schmid, Product quantization for nearest neighbor search, IEEE TPAMI 33, 2011.
     """
 
     _LEAVES: ClassVar = Cells

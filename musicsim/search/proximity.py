@@ -32,7 +32,9 @@ _KNEE = 0.1  # Below this share of the mean distance, adjusted distances are com
 
 
 class MutualProximity(Estimator):
-    """Moments of every song's distances, estimated on a sample, and distances adjusted by these moments.
+    """Keep hubs, songs that are close to everything, from filling the lists of similar songs.
+
+    Moments of every song's distances, estimated on a sample, and distances adjusted by these moments.
 
     Parameters
     ----------
@@ -49,9 +51,17 @@ class MutualProximity(Estimator):
         Mean and standard deviation of the distances from each row to the nearest rows of the sample. Sampled rows at
         distance 0 (the song and its duplicates) are ignored. 0 if no other row remains.
 
+    See Also
+    --------
+    musicsim.evaluation.hubness : Measures hubs.
+
     Notes
     -----
     With fewer than 3 rows, or only equal rows, distances are not changed.
+
+    References
+    ----------
+    - D. Schnitzer, A. Flexer, M. Schedl and G. Widmer, Local and global scaling reduce hubs in space, JMLR 13, 2012.
     """
 
     def __init__(

@@ -13,12 +13,13 @@ from musicsim.search.tree_index import TreeIndex
 
 
 class SpillTree(TreeIndex):
-    """Approximate nearest neighbors from the leaves that a query falls into.
+    """Find similar songs with a tree; the thesis compares its ways to split songs.
 
-    Every node splits its rows at the median along one direction. With spill, rows near the boundary go to both sides,
-    so that fewer neighbors are separated. A query descends into every side that it falls into. The rows of the leaves
-    that it reaches are ranked by exact distance. If these leaves hold fewer than `k` rows, the query moves up to their
-    parents until there are enough. So it returns as many results as :class:`ExactIndex`.
+    Approximate nearest neighbors from the leaves that a query falls into. Every node splits its rows at the median
+    along one direction. With spill, rows near the boundary go to both sides, so that fewer neighbors are separated. A
+    query descends into every side that it falls into. The rows of the leaves that it reaches are ranked by exact
+    distance. If these leaves hold fewer than `k` rows, the query moves up to their parents until there are enough. So
+    it returns as many results as :class:`ExactIndex`.
 
     Parameters
     ----------
@@ -46,11 +47,22 @@ class SpillTree(TreeIndex):
     nbytes_ : int
         Memory in addition to the rows.
 
+    See Also
+    --------
+    SpillForest : Several trees, searched best first.
+    PartitionIndex : Faster and smaller in our benchmarks.
+
     Notes
     -----
     A tree of depth D holds each row ``(1 + 2 * spill) ** D`` times on average, and each takes 4 bytes. With a spill of
     0.1 and a depth of 13, this is 10.7 times. Equal rows cannot be split and stay in one leaf. If added rows double the
     mean number of copies per row, the tree is regrown over all rows.
+
+    References
+    ----------
+    - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, chapter
+      6 (algorithms 6.1 to 6.3).
+    - B. McFee and G. Lanckriet, Large-scale music similarity search with spatial trees, ISMIR 2011.
     """
 
     _LEAVES: ClassVar = Trees

@@ -170,13 +170,13 @@ def test_codes_of_images(method):
 @both
 def test_codes_come_and_go(method, price, monkeypatch, rng):
     monkeypatch.setattr(hamming, "ALWAYS_ALLOWED_ADDED", 30)
-    build, n_built = hamming.Tables.build, []
+    build, n_built = hamming.BucketTables.build, []
 
     def counted(rows, n_bits):
         n_built.append(len(rows))
         return build(rows, n_bits)
 
-    monkeypatch.setattr(hamming.Tables, "build", counted)
+    monkeypatch.setattr(hamming.BucketTables, "build", counted)
     X, shown = clustered(rng, 20, 64), np.ones(20, bool)
     index = HammingIndex(method, n_jobs=1).fit(X)
     for n_new, n_gone in [(1, 0), (70, 10), (0, 3), (25, 40), (200, 0)]:
