@@ -16,6 +16,7 @@ from musicsim.explorer.search.shared_labels import find_shared_labels
 from musicsim.explorer.search.similar_parts import rank_parts
 from musicsim.explorer.search.why_groups import GROUPS, sound_groups
 from musicsim.explorer.snapshot.snapshot import take_snapshot
+from musicsim.explorer.snapshot.sound_words import describe_change
 from musicsim.library.db import schema
 
 
@@ -244,9 +245,9 @@ def test_steps_of_walk_name_what_can_be_heard(anonymous):
     drawn = [walk.generate(PlaylistRequest(length=6, spacing=0, surprise=0.8), seed) for seed in range(20)]
     steps = [step for one in drawn for step in zip(one.songs, one.songs[1:], one.edges[1:], strict=False)]
     assert any(edge.label.startswith("both from ") for *_, edge in steps)
-    assert any(edge.reason for *_, edge in steps)
+    assert all(edge.reason for *_, edge in steps)
     assert not any(one.edges[0].reason for one in drawn), "nothing precedes the first song"
     for song, other, edge in steps:
         assert not re.search(r"from \d{4}|played third|similar sound|random jump|(cluster|group) \d", edge.reason)
         if re.fullmatch(r"both from \S+|similar sound.*|random jump", edge.label):
-            assert edge.reason == describe_pairs(snapshot, song, [other])[0]
+            assert edge.reason == (describe_pairs(snapshot, song, [other])[0] or describe_change(song, other))

@@ -6,9 +6,11 @@ from dataclasses import replace
 import pytest
 
 from musicsim.audio import Descriptors
+from musicsim.explorer.playlists import walk
+from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
-from musicsim.explorer.snapshot.sound_words import CONTRARY, words_of
+from musicsim.explorer.snapshot.sound_words import CONTRARY, describe_change, words_of
 
 NOTHING = Descriptors(None, None, None, None, None, None)
 LOW = {"tempo": 50.0, "loudness": -60.0, "brightness": 100.0, "energy": 1.0}
@@ -56,3 +58,24 @@ def test_no_song_has_contradictory_words(unlabelled):
         words = words_of(replace(song, **dict(zip(LOW, values, strict=True))))
         assert all(CONTRARY[word].isdisjoint(words) for word in words)
     assert not words_of(replace(song, **dict.fromkeys(LOW)))
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (MIDDLE | {"brightness": 1500.0}, "a change: darker"),
+        (MIDDLE | {"brightness": 1500.0, "tempo": 150.0}, "a change: faster"),  # two thirds of the scale, not .4
+        (MIDDLE | {"loudness": -16.0}, "a change of sound"),  # too little to be heard as louder
+        (dict.fromkeys(MIDDLE), "a change of sound"),
+    ],
+)
+def test_largest_change_is_named_on_the_scales(unlabelled, end, words):
+    song = replace(unlabelled.songs()[0], steadiness=None, **MIDDLE)
+    assert describe_change(song, replace(song, **end)) == words
+
+
+def test_step_between_songs_with_nothing_in_common_has_a_reason(unlabelled, monkeypatch):
+    monkeypatch.setattr(walk, "describe_step", lambda *_, **__: "")  # nothing in common
+    drawn = walk.Walk(take_snapshot(unlabelled)).generate(PlaylistRequest(length=6, surprise=1.0), random_state=0)
+    assert all(edge.reason for edge in drawn.edges[1:])
+    assert any(edge.reason.startswith("a change") for edge in drawn.edges[1:])

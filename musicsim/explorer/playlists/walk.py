@@ -25,6 +25,7 @@ from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import IN_COMMON, describe_sound, describe_step
 from musicsim.explorer.snapshot.filtering import describe_unknown
 from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.snapshot.sound_words import describe_change
 from musicsim.library import Song
 
 _NEW_EDGE = 1e-6  # weight of an edge that did not exist when the weights were fitted
@@ -295,7 +296,7 @@ class Walk:
         return Edge(reason, step.probability, label, step.name)
 
     def _reason(self, name: str, previous: Song, song: Song, n_shared: int) -> str:
-        """Return facts about two songs, first those of the edge that can be heard; "" if none is known."""
+        """Return facts about two songs, first those of the edge that can be heard; if none is known, what changes."""
         parts: dict[str, list[str]] = defaultdict(list)
         for family, value in playlist.name_parts(name):
             (kind,) = playlist.edge_families([f"{family}:{value}"])[0]
@@ -306,7 +307,7 @@ class Walk:
         )
         if not reason and tags:  # they fit one of the songs poorly
             return f"{IN_COMMON}{', '.join(tags)}"
-        return reason or next(iter(parts["company"] + parts["listeners"]), "")
+        return reason or next(iter(parts["company"] + parts["listeners"]), "") or describe_change(previous, song)
 
     def _describe_part(self, family: str, value: str) -> str:
         """Describe an edge that is not a conjunction, without group numbers."""

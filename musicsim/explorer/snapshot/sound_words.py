@@ -10,6 +10,7 @@ import numpy as np
 from musicsim.audio import DESCRIPTORS
 from musicsim.library import Song
 
+_CLEAR_CHANGE = 0.25  # minimum difference that is named, as a share of the distance between the ends of a scale
 # Energy does not depend on loudness: dense, loud music rises little, but nobody calls it calm.
 _UNFIT = {"lively": frozenset(("quiet", "slow")), "calm": frozenset(("loud", "fast"))}
 
@@ -37,6 +38,18 @@ def words_of(song: Song) -> frozenset[str]:
     """Return the words for a song's descriptors, without contradictions."""
     words = {word for name in DESCRIPTORS if (word := word_for(name, getattr(song, name)))}
     return frozenset(word for word in words if words.isdisjoint(_UNFIT.get(word, ())))
+
+
+def describe_change(song: Song, other: Song) -> str:
+    """Return what changes most between songs that have nothing in common, such as “a change: darker”."""
+    changes = {}
+    for name, descriptor in DESCRIPTORS.items():
+        start, end = getattr(song, name), getattr(other, name)
+        if start is not None and end is not None and np.isfinite(end - start):
+            low, high = descriptor.ends
+            changes[descriptor.comparatives[0 if end > start else 1]] = abs(end - start) / (high - low)
+    word = max(changes, key=changes.__getitem__, default="")
+    return f"a change: {word}" if word and changes[word] >= _CLEAR_CHANGE else "a change of sound"
 
 
 def compare(name: str, mean: float, difference: float) -> str:
