@@ -497,6 +497,17 @@ def test_reopened_playlist_fills_in_its_request(full, requests):
     assert replace(again, rested=asked.rested) == asked
 
 
+def test_reopened_playlist_with_default_options_clears_the_form(full):
+    ids = [song.id for song in full.songs()[:3]]
+    full.add_playlists([("Any", None, ids, {"request": {}}), ("Theirs", None, ids)], source="saved")
+    for number, tempo in ((0, None), (1, (90.0, 120.0))):  # a list without a request leaves the form as it is
+        app = open_page()
+        app.session_state["playlist_tempo"] = (90.0, 120.0)
+        app.session_state["playlist_saved"] = full.playlists()[number].id
+        press(app.run(), "playlist_open")
+        assert app.session_state["playlist_tempo"] == tempo
+
+
 def test_saving_under_existing_name_asks_first(full):
     app = drawn()
     first, last = (full.song(ids_of(app)[end]).title for end in (0, -1))

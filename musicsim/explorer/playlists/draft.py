@@ -31,7 +31,7 @@ class _Details(BaseModel):
     notes: tuple[str, ...] = ()
     kept: list[int] = []
     edited: bool = False
-    request: dict[str, Any] = {}  # the options that differ from their defaults
+    request: dict[str, Any] | None = None  # the options that differ from their defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class PlaylistDraft:
         return _Details(
             taken=[(*pair, edge.reason, edge.probability, edge.label) for pair, edge in steps],
             seed=self.seed, dialect=self.dialect, notes=self.notes, kept=[i for i in self.song_ids if i in self.kept],
-            edited=self.is_edited, request=list_changes(self.request) if self.request else {},
+            edited=self.is_edited, request=list_changes(self.request) if self.request else None,
         ).model_dump(mode="json")  # fmt: skip
 
     def _replace_songs(self, ids: Sequence[int], **changes: Any) -> "PlaylistDraft":
@@ -128,10 +128,10 @@ class PlaylistDraft:
         return replace(self, song_ids=ids, kept=self.kept & set(ids), absent=(*self.absent, *absent))
 
 
-def _read_request(changes: Mapping[str, Any]) -> PlaylistRequest | None:
+def _read_request(changes: Mapping[str, Any] | None) -> PlaylistRequest | None:
     """Return the request of a saved playlist; None if there is none, or if this version does not know an option."""
     try:
-        return read_changes(PlaylistRequest, changes) if changes else None
+        return None if changes is None else read_changes(PlaylistRequest, changes)
     except ValueError:
         return None
 
