@@ -47,13 +47,16 @@ def describe_change(song: Song, other: Song) -> str:
         start, end = getattr(song, name), getattr(other, name)
         if start is not None and end is not None and np.isfinite(end - start):
             low, high = descriptor.ends
-            changes[descriptor.comparatives[0 if end > start else 1]] = abs(end - start) / (high - low)
+            changes[_comparative(name, end - start)] = abs(end - start) / (high - low)
     word = max(changes, key=changes.__getitem__, default="")
     return f"a change: {word}" if word and changes[word] >= _CLEAR_CHANGE else "a change of sound"
 
 
 def compare(name: str, mean: float, difference: float) -> str:
     """Return the word for songs whose mean differs from that of the library; a comparative if it is not at an end."""
-    side = 0 if difference > 0 else 1
-    word = DESCRIPTORS[name].words[side]
-    return word if word_for(name, mean) == word else DESCRIPTORS[name].comparatives[side]
+    word = DESCRIPTORS[name].words[0 if difference > 0 else 1]
+    return word if word_for(name, mean) == word else _comparative(name, difference)
+
+
+def _comparative(name: str, difference: float) -> str:
+    return DESCRIPTORS[name].comparatives[0 if difference > 0 else 1]

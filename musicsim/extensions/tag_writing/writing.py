@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from musicsim.errors import AudioError, LibraryError, StorageError
-from musicsim.explorer import JobProgress, take_snapshot
+from musicsim.explorer import JobProgress, read_changes, take_snapshot
 from musicsim.extensions.tag_writing.backups import Backup, BackupRun, Backups
 from musicsim.extensions.tag_writing.formats import TaggedFile, Values
 from musicsim.extensions.tag_writing.patches import make_patch
@@ -131,5 +131,5 @@ def _write_file(library: Library, backups: Backups, backup_file: Path, planned: 
 
 def run_write(library: Library, *, properties: Sequence[str], request: dict[str, Any], progress: JobProgress) -> None:
     """Run the job."""
-    report = write_tags(library, properties, TagRequest(**request), progress)
+    report = write_tags(library, properties, read_changes(TagRequest, request), progress)
     progress.outcome = ". ".join([report.words, *report.problems[:1]])

@@ -90,11 +90,11 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
         key = f"setting_{name}"
         return {"key": key, "on_change": lambda: library.set_setting(name, st.session_state[key])}
 
-    columns = st.columns(3, gap="large")
-    for column, numbers in zip(columns, _NUMBERS, strict=False):
+    *columns, last = st.columns(len(_NUMBERS) + 1, gap="large")
+    for column, numbers in zip(columns, _NUMBERS, strict=True):
         for name, label, max_value, words in numbers:
             column.number_input(label, 0, max_value, int(library.settings[name]), help=words, **save(name))
-    columns[-1].selectbox(
+    last.selectbox(
         "Search index", INDEX_KINDS, INDEX_KINDS.index(library.settings["index_kind"]), format_func=str.capitalize,
         help=f"“Automatic” compares all songs in libraries of up to {INDEXED_FROM:,}, and uses a partition in larger "
         f"ones. A partition needs at least {CHOSEN_FROM:,} songs. Research > Evaluate > Search measures both kinds.",

@@ -87,7 +87,6 @@ def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
         _LENGTH.set(len(draft.song_ids))
     else:
         _fill_in(draft.request)
-        fit_form(snapshot)  # its songs may have been removed
 
 
 def _fill_in(request: PlaylistRequest) -> None:
