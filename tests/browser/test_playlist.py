@@ -78,7 +78,7 @@ def test_transition_is_explained_and_song_is_replaced(page, address):
     page.get_by_test_id("transition").nth(2).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("From")
-    expect(dialog).to_contain_text(reason)
+    expect(dialog).to_contain_text(reason, ignore_case=True)
     dialog.get_by_role("button", name="Another song").click()
     expect(dialog).to_have_count(0)
     expect(rows(page).nth(3)).not_to_have_attribute("data-song-id", str(before[3]))

@@ -213,6 +213,8 @@ def _why_dialog(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, place: i
     reasons = walker.reasons(*pair, dialect_of(draft, walker))
     used = draft.edges.get(pair)
     known = used.label if used else ""  # a saved queue has no labels
+    if used and used.reason != known:
+        st.caption(plain(used.reason[:1].upper() + used.reason[1:] + "."))
     ticked = known or (reasons[0].label if reasons else "")
     reasons = merge_alike(reasons, ticked)
     listed = sorted(reasons, key=lambda e: e.label != ticked)[:_MAX_REASONS]
