@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from musicsim.explorer.playlists.steering import places_of, steer_evenly, weigh_along, weigh_rising
+from musicsim.explorer.playlists.steering import SoundRanks, places_of, steer_to_stops, weigh_rising
 from musicsim.playlist import PlaylistModel, build_edges
 
 
@@ -27,69 +27,47 @@ def test_steps_are_proportional_to_distance():
     assert places_of(X, [0, 0, 0], 5) == [0, 2, 4]  # all distances are zero: the steps are shared equally
 
 
-def test_weights_increase_toward_line():
-    X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
-    weigh = weigh_along(X, {0: 0, 10: 100})
-    assert weigh(0) is None
-    assert weigh(11) is None
-    for place in (1, 5, 9):
-        weights = weigh(place)
-        assert np.argmax(weights) == 10 * place
-        assert np.all(np.diff(weights[: 10 * place + 1]) >= 0)
-        assert weights.max() == pytest.approx(1.0)
-        assert weights.min() > 0
+def test_weight_is_that_of_the_ranks():
+    X = np.random.default_rng(0).normal(size=(400, 5))
+    steer = steer_to_stops(SoundRanks(X).shares, {0: 7, 10: 3}, len(X))
+    for place, previous in ((1, 7), (5, 90), (9, 12)):
+        ranks = [np.argsort(np.argsort(np.linalg.norm(X - X[i], axis=1))) / 399 for i in (previous, 3)]
+        left = ranks[1][7] * ((10 - place) / 10) ** 2
+        cost = ranks[0] / 0.03 + ranks[1] / max(left, 4 / 400)
+        np.testing.assert_allclose(steer(place, previous, np.ones(400)), np.maximum(np.exp(cost.min() - cost), 1e-4))
+    assert steer(11, 3, np.ones(400)) is None, "nothing comes after the last stop"
 
 
-def test_identical_songs_give_no_weights():
-    assert weigh_along(np.ones((20, 4)), {0: 0, 5: 3})(2) is None
+def test_nothing_comes_before_the_first_stop():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    assert steer_to_stops(SoundRanks(X).shares, {4: 0, 8: 1}, 30)(2, 5, np.ones(30)) is None
 
 
-def test_step_length_matches_remaining_steps():
-    X = np.stack([np.linspace(0, 1, 101), np.zeros(101)], axis=1)
-    steer = steer_evenly(X, {0: 0, 10: 100})
-    for place, previous, best in ((1, 0, 10), (5, 50, 58), (9, 60, 80), (2, 4, 15)):
-        # the larger of this step and the mean of the rest, by brute force
-        cost = np.maximum(np.abs(X[:, 0] - X[previous, 0]), np.abs(X[:, 0] - 1.0) / (10 - place))
-        weights = steer(place, previous, np.ones(101))
-        assert abs(np.argmax(weights) - best) <= 1
-        assert weights[np.argmin(cost)] == pytest.approx(1.0)
-        order = np.argsort(cost)
-        assert np.all(np.diff(weights[order]) <= 1e-12)
-    assert steer(11, 100, np.ones(101)) is None
-
-
-def test_unavoidable_long_step_relaxes_others():
-    X = np.append(np.linspace(0, 1, 101), 4.0)[:, None]  # at distance 3 from everything
-    steer = steer_evenly(X, {0: 0, 3: 101})
-    weights = steer(1, 0, np.ones(102))  # no step up to 3 is long compared with 3
-    np.testing.assert_array_equal(weights[:101], 1.0)
-    assert weights[101] < 1.0
-    assert np.argmax(steer(2, 60, np.ones(102))) == 100
-
-
-def test_paths_have_even_steps():
+@pytest.mark.parametrize("n_noise", [0, 60])
+def test_paths_approach_their_end(n_noise):
+    """Songs lie on a plane, also in 60 further dimensions of noise, where all distances are nearly equal."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3))
-    model = PlaylistModel(build_edges(300), weights=np.ones(1))
+    plane = rng.uniform(size=(400, 2))
+    X = np.hstack([plane, 0.05 * rng.normal(size=(400, n_noise))])
+    model = PlaylistModel(build_edges(400), weights=np.ones(1))
+    shares = SoundRanks(X).shares
 
-    def largest_to_mean(steer):
-        rng, ratios = np.random.default_rng(1), []
-        for seed in range(60):
-            fixed = dict(zip((0, 4, 9), rng.choice(300, 3, replace=False).tolist(), strict=True))
-            songs = model.generate(
-                10,
-                fixed=fixed,
-                weigh=weigh_along(X, fixed),
-                steer=steer_evenly(X, fixed) if steer else None,
-                random_state=seed,
-            ).songs
-            steps = np.linalg.norm(np.diff(X[list(songs)], axis=0), axis=1)
-            ratios.append(steps.max() / steps.mean())
-        return np.array(ratios)
+    def measure(steered):
+        """Return the last step over the median one, and the way left before it, on the plane; one row per path."""
+        rng, found = np.random.default_rng(1), []
+        while len(found) < 60:
+            fixed = dict(zip((0, 14), rng.choice(400, 2, replace=False).tolist(), strict=True))
+            whole = np.linalg.norm(plane[fixed[0]] - plane[fixed[14]])
+            if whole > 0.4:
+                steer = steer_to_stops(shares, fixed, 400) if steered else None
+                songs = model.generate(15, fixed=fixed, steer=steer, random_state=len(found)).songs
+                steps = np.linalg.norm(np.diff(plane[list(songs)], axis=0), axis=1)
+                found.append((steps[-1] / np.median(steps), steps[-1] / whole))
+        return np.median(found, axis=0)
 
-    without, evened = largest_to_mean(False), largest_to_mean(True)
-    assert evened.mean() < without.mean()
-    assert np.mean(evened > 2) < 0.05 < np.mean(without > 2)
+    ratio, left = measure(True)
+    assert ratio < 2.0, "the last step is a usual one"
+    assert left < 0.35 < measure(False)[1]
 
 
 def test_rise_is_even_among_allowed_songs():

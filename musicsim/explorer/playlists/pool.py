@@ -224,8 +224,8 @@ class Pool:
         fixed = path | {place: self._number(i) for place, i in keep.items()}
         if not set(path.values()) <= set(fixed.values()):
             notes.append("pinned songs replace some of the songs to pass through")
-        line = path if len(path) > 1 and self._uses_sound else {}
-        weigh, steer = self._weighing(line, length, fixed.get(0), notes), self._steering(line)
+        stops_on_path = path if len(path) > 1 and self._uses_sound else {}
+        weigh, steer = self._weighing(length, fixed.get(0), notes), self._steering(stops_on_path)
         length = max(length, *(place + 1 for place in fixed), 1)
         is_excluded = ~self._near(length, candidates)
         is_excluded[list(fixed.values())] = False
@@ -261,39 +261,30 @@ class Pool:
             notes.append(f"only {n_left} song{'s match' if n_left != 1 else ' matches'} your request")
         return generated, notes
 
-    def _weighing(
-        self, path: Mapping[int, int], length: int, first: int | None, notes: list[str]
-    ) -> playlist.Weighing | None:
+    def _weighing(self, length: int, first: int | None, notes: list[str]) -> playlist.Weighing | None:
         """Return the product of all song weights per position; add a note if too few songs have the value to follow."""
         request = self._request
-        lines = [steering.weigh_along(self.X, path)] if path else []
+        rise: playlist.Weighing | None = None
         if request.along is not None:
             values = getattr(self._snapshot.columns, request.along)[self.rows]
             is_rising = request.direction == "rising"
             rise = steering.weigh_rising(values if is_rising else -values, self._allowed, length, first)
             if rise is None:
                 notes.append(f"too few songs have a known {request.along} for a {request.direction} playlist")
-            elif self._uses_sound:
-                lines.append(rise)
         same = self._same_weights
-        if not lines:
+        if rise is None or not self._uses_sound:
             return None if same is None else lambda place: same
-
-        def weigh(place: int) -> Float64Array | None:
-            weights = [w for w in (same, *(line(place) for line in lines)) if w is not None]
-            return np.prod(weights, axis=0) if weights else None
-
-        return weigh
+        return steering.multiply(rise, same)
 
     def _steering(self, path: Mapping[int, int]) -> playlist.Steering | None:
-        """Return steering for even steps on a path, and for paced steps elsewhere; None if neither is needed."""
-        even = steering.steer_evenly(self.X, path) if path else None
+        """Return steering along a path, and for paced steps elsewhere; None if neither is needed."""
+        along = steering.steer_to_stops(self._ranks.shares, path, len(self.X)) if path else None
         if not self._is_paced or self._request.along is not None:
-            return even
+            return along
         paced = steering.make_paced_steering(self._ranks.shares, steering.median_of(self._request.surprise))
 
         def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
-            weights = even(place, previous, probabilities) if even else None
+            weights = along(place, previous, probabilities) if along else None
             return paced(place, previous, probabilities) if weights is None else weights
 
         return steer

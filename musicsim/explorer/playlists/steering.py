@@ -10,8 +10,7 @@ import numpy as np
 from musicsim import playlist
 from musicsim._arrays import BoolArray, Float64Array, FloatingArray, IntpArray
 
-_NEAR_LINE = 0.03  # share of the songs that count as near a line
-_MIN_NEAR = 8
+_NEAR_STEP, _FEW_NEAR = 0.03, 8  # songs near the last one on a path: a share, or a number if that is larger
 _NARROW, _FEW = 0.02, 2  # deviation for rising values: a share of the songs, or a number of songs if that is larger
 _FLOOR = 1e-4  # minimum weight of a song, so that the walk never gets stuck
 # Median rank of the next song, as a share of the library, at surprise 0 and 1. Artist spacing leaves some steps without
@@ -41,54 +40,30 @@ def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
     return [0, *np.cumsum(steps).tolist()]
 
 
-def weigh_along(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Weighing:
-    """Return a function from positions to song weights, which are large near the line between two fixed songs.
+def steer_to_stops(
+    shares: Callable[[int], Float64Array], fixed: Mapping[int, int], n_songs: int
+) -> playlist.Steering:
+    """Return weights for the songs between two fixed ones that keep the steps short and approach the second one.
 
-    A song at distance d from the position's point on the line has weight exp(-(d^2 - a^2) / (b^2 - a^2)). Here, a is
-    the distance of the nearest song, and b is the distance of the k-th nearest song, where k is 3% of the songs. In
-    many dimensions all distances are large, and only their differences matter. Other positions have no weights.
+    `shares` is :meth:`SoundRanks.shares`. The weight of a song y after x, with m of M steps left to the fixed song z
+    after the fixed song a, is exp(-(r_x(y) / s + r_z(y) / l)). Here, r_x(y) is the rank of y by distance from x, as a
+    share of the songs, s is 3%, and l = r_z(a) (m / M)^2. Ranks are used because in many dimensions all distances are
+    alike: steps of equal length still jump at the end. The square is the rank on a straight line in two dimensions,
+    those of the map. Positions that are not between fixed songs have no weights.
     """
     places = sorted(fixed)
-    squared_distances = _distances_from(X)
-    k = _n_near(len(X))
-
-    def weigh(place: int) -> Float64Array | None:
-        before = [p for p in places if p < place]
-        after = [p for p in places if p > place]
-        if not before or not after:
-            return None
-        start, stop = before[-1], after[0]
-        t = (place - start) / (stop - start)
-        point = (1 - t) * X[fixed[start]].astype(np.float64) + t * X[fixed[stop]].astype(np.float64)
-        return _nearest_first(squared_distances(point), k)
-
-    return weigh
-
-
-def steer_evenly(X: FloatingArray, fixed: Mapping[int, int]) -> playlist.Steering:
-    """Return weights for the songs between two fixed ones that keep both the next step and later steps short.
-
-    The cost of a song y after x is max(d(x, y), d(y, z) / (m - 1)), with m steps left to the fixed song z. This is the
-    longest step if all later steps are equal. The weights are as in :func:`weigh_along`, with costs instead of
-    distances. Songs that cost no more than a usual step have equal weights. Otherwise some steps would be needlessly
-    short, and the largest would be conspicuous. A usual step is the mean distance from fixed songs to their k-th
-    nearest song, or the largest distance to their nearest song if that is larger. Positions that are not between fixed
-    songs have no weights.
-    """
-    places = sorted(fixed)
-    squared_distances = _distances_from(X)
-    k = _n_near(len(X))
-    near = [min(1, k), k]
-    distances = np.sqrt([np.partition(squared_distances(X[row]), near)[near] for row in fixed.values()])
-    usual = max(distances[:, 0].max(), distances[:, 1].mean()) ** 2
+    step, nearest = max(_NEAR_STEP, _FEW_NEAR / n_songs), 0.5 * _FEW_NEAR / n_songs
 
     def steer(place: int, previous: int, probabilities: Float64Array) -> Float64Array | None:
         del probabilities
-        stop = next((p for p in places if p > place), None)
-        if stop is None or place < places[0]:
+        start = max((p for p in places if p <= place), default=None)
+        stop = min((p for p in places if p > place), default=None)
+        if start is None or stop is None:
             return None
-        last = squared_distances(X[fixed[stop]]) / (stop - place) ** 2
-        return _nearest_first(np.maximum(np.maximum(squared_distances(X[previous]), last), usual), k)
+        from_end = shares(fixed[stop])
+        left = from_end[fixed[start]] * ((stop - place) / (stop - start)) ** 2
+        cost = shares(previous) / step + from_end / max(left, nearest)
+        return np.maximum(np.exp(cost.min() - cost), _FLOOR)
 
     return steer
 
@@ -97,10 +72,6 @@ def _distances_from(X: FloatingArray) -> Callable[[FloatingArray], Float64Array]
     """Return a function from a vector to its squared distances from the rows of X, (n_songs,)."""
     squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return lambda vector: np.maximum(squares - 2.0 * (X @ vector) + vector @ vector, 0.0)
-
-
-def _n_near(n_songs: int) -> int:
-    return min(max(_MIN_NEAR, round(_NEAR_LINE * n_songs)), n_songs - 1)
 
 
 def _nearest_first(squares: Float64Array, k: int) -> Float64Array | None:
@@ -138,6 +109,16 @@ def weigh_rising(
     return weigh
 
 
+def multiply(weigh: playlist.Weighing, same: Float64Array | None) -> playlist.Weighing:
+    """Return a function that multiplies its weights by those of every position; None stands for equal weights."""
+
+    def weigh_both(place: int) -> Float64Array | None:
+        weights = weigh(place)
+        return weights if weights is None or same is None else weights * same
+
+    return weigh_both
+
+
 def median_of(surprise: float) -> float:
     """Return the median rank of the next song, as a share of the songs: 2% at surprise 0, 7% at 0.5, 25% at 1."""
     return float(_SMOOTH * (_SURPRISING / _SMOOTH) ** surprise)
@@ -153,7 +134,7 @@ def distances_around(X: FloatingArray, songs: Sequence[int]) -> Float64Array:
 def weigh_around(squares: Float64Array, surprise: float) -> Float64Array | None:
     """Return weights that fall with the squared distances from :func:`distances_around`; None if all are equal."""
     n = len(squares)
-    return _nearest_first(squares, min(n - 1, max(_MIN_NEAR, round(median_of(surprise) * n))))
+    return _nearest_first(squares, min(n - 1, max(_FEW_NEAR, round(median_of(surprise) * n))))
 
 
 def find_around(squares: Float64Array, allowed: BoolArray, surprise: float, length: int) -> BoolArray:
