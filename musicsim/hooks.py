@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from musicsim.ui.playlist.sending import Sending
 
 T = TypeVar("T")
+MENU = "⋯"
+"""Group of the tabs that a page shows in its menu, because they are rarely used."""
 
 # --- the record -------------------------------------------------------------------------------------------------------
 
@@ -70,15 +72,19 @@ class JobKind:
 class Section:
     """A part of a page, in one of the core's tabs or in a tab of its own. The parts of a tab are sorted by `place`."""
 
-    # "playlist", "train", "library", "research", or "models" for the Models tab of the Train page. Without a tab: "open
-    # playlist" and "saved playlists" for below these, and "answers" for below the listener's answers in Compare.
+    # "playlist", "train", "library", "research", or "models" for the models of the Teach page. Sections without a tab:
+    # "playlists" are the groups of the Playlists page, and "open playlist" is below a playlist. "answers" is below the
+    # listener's answers in Compare. "folder" is next to a music folder, and also gets a `folder`.
     page: str
     target: str  # a function like DrawSection
     place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
     tab: str = ""  # name in URLs of the section's own tab or of one of the core's tabs; by default, the title
     title: str = ""  # title of the section's own tab; this and the next two fields do not apply to the core's tabs
-    group: str = ""  # title of the page's section that contains the tab; by default, the tab is its own section
+    group: str = ""  # title of the page's section that contains the tab, or MENU; by default, it is its own section
     needs_songs: bool = True  # if True and the library is empty, Research shows a request for music instead
+    # Research lists its tabs on an overview, each with a sentence, or with what a function like DrawSection draws
+    about: str = ""
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ APP = Path(__file__).parents[2] / "app.py"
 IDLE = "[data-testid=stApp][data-test-script-state=notRunning]"
 
 
-PAGES = {"listen": "Listen", "playlist": "Playlist", "train": "Train", "library": "Library", "research": "Research"}
+PAGES = {"listen": "Listen", "playlist": "Playlists", "train": "Teach", "library": "Library", "research": "Research"}
 
 
 def visit(page: Page, address: str, name: str = "listen", query: str = "") -> None:
@@ -60,15 +60,32 @@ def show_tab(page: Page, section: str, title: str = "") -> None:
         choose(page, section, title)
 
 
+def open_measurement(page: Page, title: str) -> None:
+    """Open a sub-page that the overview of Research lists under “More measurements”."""
+    page.wait_for_selector(IDLE)
+    page.get_by_text(re.compile("^More measurements")).click()
+    page.get_by_role("button", name=title).click()
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+
+
+def open_details(page: Page) -> None:
+    """Open the details of other teachers on the Teach page, unless they are open."""
+    page.wait_for_selector(IDLE)
+    if not page.locator(".st-key-train_start").count():
+        page.get_by_text("Details", exact=True).click()
+    expect(page.locator(".st-key-train_start button")).to_be_visible()
+
+
 def learn_from(page: Page, source: str) -> None:
-    """Choose a source on the Train page."""
+    """Open the details of other teachers on the Teach page, and choose a source."""
+    open_details(page)
     choose(page, "Learn from", re.compile(source))
     page.wait_for_selector(IDLE)
 
 
 def train_a_ranking(page: Page) -> None:
     """Start a training that always ends with a model; the automatic method may keep the sound alone."""
-    page.get_by_text("More", exact=True).last.click()
+    open_details(page)
     choose(page, re.compile("Method"), re.compile("A ranking"))
     page.wait_for_selector(IDLE)
     page.locator(".st-key-train_start button:visible").first.click()

@@ -50,16 +50,16 @@ def test_former_addresses_open_first_page(page, address, home, path):
 
 
 @pytest.mark.parametrize(
-    ("path", "name", "section", "words"),
+    ("path", "name", "words"),
     [
-        ("compare", "Train", "Compare", "The odd one out"),
-        ("evaluate?section=search", "Research", "Evaluate", "at least"),
+        ("compare", "Teach", "Which one does not belong?"),
+        ("evaluate", "Research", "More measurements"),
+        ("evaluate?section=search", "Search", "at least"),
     ],
 )
-def test_former_pages_are_sections(page, address, path, name, section, words):
+def test_former_pages_are_sections(page, address, path, name, words):
     page.goto(f"{address}/{path}")
     expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
-    expect(page.get_by_role("radio", name=section)).to_be_checked()
     expect(page.get_by_text(words).first).to_be_visible()
 
 
@@ -193,12 +193,12 @@ def test_return_to_page_before_the_last_run_ended(page, address):
     switch(page, "train")
     page.wait_for_selector(IDLE)
     page.evaluate("window.isHeld = true")
-    for name in ("Library", "Playlist"):
+    for name in ("Library", "Playlists"):
         runs.clear()
         page.get_by_test_id("stSidebarNavLink").filter(has_text=name).click()
         wait_for_held_run(page, runs)
     page.evaluate("window.handOverOneByOne()")
-    expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Playlists", exact=True)).to_be_visible()
     page.wait_for_selector(IDLE)
     expect(page.get_by_role("button", name="Generate")).to_be_visible()
     expect(page.get_by_text("Connection error")).to_have_count(0)

@@ -5,13 +5,14 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.actions import choose, player_plays, rows, show_tab
+from tests.browser.actions import player_plays, rows
+from tests.browser.actions import visit as visit_page
 
 
 def visit(page: Page, address: str) -> None:
     """Open the page and wait for the last of its scores."""
-    page.goto(f"{address}/evaluate", wait_until="commit")  # the former address
-    expect(page.get_by_role("heading", name="Research", exact=True)).to_be_visible()
+    page.goto(f"{address}/evaluate?section=quality", wait_until="commit")  # the former address
+    expect(page.get_by_role("heading", name="Evaluate", exact=True)).to_be_visible()
     # one: while a page is redrawn, Streamlit may show old elements next to the new ones
     expect(page.get_by_role("heading", name=re.compile("^Orphans"))).to_have_count(1)
 
@@ -36,9 +37,13 @@ def test_charts_fit_phone(page, address):
 
 
 def test_papers_are_one_click_away(page, address):
-    visit(page, address)
-    show_tab(page, "The papers")
-    choose(page, "Experiment", re.compile("Neighbors in the demo collection"))
-    expect(page.get_by_role("heading", name="Neighbors in the demo collection")).to_be_visible()
+    visit_page(page, address, "research")
+    expect(page.get_by_role("img", name=re.compile("^11 tables: all claims hold in"))).to_be_visible()
+    page.get_by_role("button", name="Beyond the papers").click()
+    expect(page.get_by_role("heading", name="Beyond the papers")).to_be_visible()
+    expect(page).to_have_url(re.compile("section=beyond$"))
+    page.get_by_text("Neighbors in the demo collection").click()
     expect(page.get_by_text("Do the nearest songs share a style and an artist")).to_be_visible()
     expect(page.get_by_role("button", name="Start the short run")).to_be_enabled()
+    page.get_by_role("button", name="Back to Research").click()
+    expect(page.get_by_role("heading", name="Research", exact=True)).to_be_visible()

@@ -7,8 +7,10 @@ from streamlit.testing.v1 import AppTest
 
 from benchmarks.large_library import write_library
 from musicsim.explorer.models.artifacts import save_report
+from musicsim.hooks import Section
+from musicsim.ui.base import sections
 from musicsim.ui.base.frame import PAGES, SHELL
-from musicsim.ui.research import search_view
+from musicsim.ui.research import quality_view, search_view
 from tests.learning import RANKED
 from tests.pages import actions
 from tests.waiting import PATIENCE_S
@@ -24,8 +26,7 @@ def full(tiny_library, monkeypatch):
 
 
 def open_page() -> AppTest:
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
-    return app.switch_page(PAGES["research"]).run()
+    return actions.open_page("research", "quality")
 
 
 def worked_out(app: AppTest) -> AppTest:
@@ -44,9 +45,54 @@ def test_empty_library_has_next_step(empty):
     app = open_page()
     assert not app.exception
     assert any("No songs yet" in info.value for info in app.info)
+    app = actions.press(app, "research_back")
+    assert "There are no songs to compare yet." in actions.said(app)
+    assert "Exports" in actions.labels(app)
 
 
-def test_library_is_evaluated(full):
+def test_overview_leads_to_each_sub_page_and_back(full):
+    app = actions.open_page("research")
+    actions.run_until(app, lambda: "similar songs." in actions.said(app))
+    assert [header.value for header in app.header] == ["The papers", "This library"]
+    labels = actions.labels(app)
+    first = labels.index("More like this (thesis, 2012)")
+    assert labels[first + 5 : first + 8] == ["Evaluate", "Listening tests", "Exports"]
+    assert not app.main.selectbox, "the sub-pages are a list"
+    app = actions.press(app, "research_to_exports")
+    assert (app.title[0].value, app.session_state["research_section"]) == ("Exports", "exports")
+    app = actions.press(app, "research_back")
+    assert app.title[0].value == "Research"
+
+
+def test_sub_page_of_an_extension_without_a_sentence_is_listed(full, monkeypatch):
+    found = sections.sections_of("research")
+    section = Section("research", "page:draw", title="Playlist walk", tab="walk")
+    exports = next(extension for extension, _ in found if extension.name == "exports")
+    monkeypatch.setattr(
+        sections, "sections_of", lambda page: [*found, (exports, section)] if page == "research" else []
+    )
+    app = actions.press(actions.open_page("research"), "research_to_walk")
+    assert app.title[0].value == "Playlist walk"
+
+
+def test_groups_below_twenty_songs_have_no_chart(full):
+    ids = [song.id for song in full.songs()]
+    full.edits.edit(ids[:6], {"genre": "Noise"})
+    full.edits.edit(ids[6:], {"genre": "Pitched"})
+    app = worked_out(open_page())
+    assert not app.get("plotly_chart")
+    assert actions.said(app).count("2 genres left out: fewer than 20 songs.") == 1
+    assert not any(header.value == "By genre" for header in app.header)
+
+
+def test_terms_are_explained_at_first_use(full):
+    said = actions.said(worked_out(open_page()))
+    for words in ("19 of 20 such ranges contain the true value", "Hubness is 0 if", "Coverage is the share of"):
+        assert said.count(words) == 1
+
+
+def test_library_is_evaluated(full, monkeypatch):
+    monkeypatch.setattr(quality_view, "MIN_SONGS", 5)
     noise = [song.id for song in full.songs() if song.artist == "Artist noise"]
     clicks = [song.id for song in full.songs() if song.artist == "Artist clicks"]
     full.edits.edit([*noise, *clicks[:2]], {"genre": "Noise"})  # six songs of each
@@ -105,8 +151,7 @@ def test_fixed_split_can_be_chosen(full):
 
 
 def open_search() -> AppTest:
-    app = open_page()
-    return app.selectbox(key="choose_research_Evaluate").set_value("search").run()
+    return actions.open_page("research", "search")
 
 
 def test_small_library_has_no_index_to_measure(full):

@@ -104,6 +104,11 @@ class Confusion:
         shares = np.column_stack([self.shares[:n, :n], self.shares[:n, n:].sum(axis=1)])
         return Confusion(self.genres[:n], self.n_songs[:n], [*self.columns[:n], _OTHERS], shares)
 
+    def of_size(self, n_songs: int) -> Confusion:
+        """Return only the genres with at least `n_songs` songs, with all others combined in one column."""
+        n = int((self.n_songs >= n_songs).sum())
+        return self.largest(n)
+
     def pairs(self, n: int = 10) -> list[Mixed]:
         """Return the `n` largest confusions of two different genres."""
         pairs = [

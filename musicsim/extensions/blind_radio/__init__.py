@@ -9,7 +9,17 @@ EXTENSION = Extension(
             "cli:group", "Let two models take turns in the queue, to find out which is better.", "Research"
         )
     },
-    sections=(Section("research", "page:draw", title="Blind radio", tab="radio", group="Evaluate", place=25),),
+    sections=(
+        Section(
+            "research",
+            "page:draw",
+            title="Blind radio",
+            tab="radio",
+            group="More measurements",
+            place=25,
+            about="Two models take turns in the queue, without their names.",
+        ),
+    ),
     tables="store",
     hooks={"next_songs": "turns:next_songs"},
 )

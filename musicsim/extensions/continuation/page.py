@@ -5,7 +5,18 @@ import streamlit as st
 
 from musicsim.explorer import Snapshot, jobs
 from musicsim.extensions.continuation.continuation import LISTS, MEASURES, MIN_LISTS, Continued, n_long_lists, too_few
-from musicsim.ui.base import AT_ONCE_S, PAGES, get_desk, interval, kept, plain, task_key, value_of, wait_for
+from musicsim.ui.base import (
+    AT_ONCE_S,
+    EXPLAINED_INTERVAL,
+    PAGES,
+    get_desk,
+    interval,
+    kept,
+    plain,
+    task_key,
+    value_of,
+    wait_for,
+)
 from musicsim.ui.components import job_panel, show_table, start_job
 
 _PLACES = {"clicks": 2}  # decimal places; 3 by default
@@ -57,7 +68,7 @@ def _show(result: Continued) -> None:
     ]
     show_table(pd.DataFrame(lines), name="continuation", key="evaluate_continuation")
     st.caption(
-        f"{result.method} The 95% interval over lists is in gray. NDCG, R-precision and the hit rate range from 0 to "
+        f"{result.method} {EXPLAINED_INTERVAL} NDCG, R-precision and the hit rate range from 0 to "
         "1; higher is better. Clicks: pages of ten songs to skip before the first correct song (51 if none of the 500 "
         "songs is correct); lower is better."
     )

@@ -12,6 +12,16 @@ EXTENSION = Extension(
         )
     },
     jobs={"export": JobKind("export:run_job", "Exporting")},
-    sections=(Section("research", "page:draw", title="Exports", tab="exports", place=60, needs_songs=False),),
+    sections=(
+        Section(
+            "research",
+            "page:draw",
+            title="Exports",
+            tab="exports",
+            place=60,
+            needs_songs=False,
+            about="Maps, tags and neighbors as files for other programs.",
+        ),
+    ),
     routes="routes:routes",
 )

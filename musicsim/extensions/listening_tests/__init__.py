@@ -4,7 +4,16 @@ from musicsim.hooks import Extension, Section
 
 EXTENSION = Extension(
     name="listening_tests",
-    sections=(Section("research", "page:draw", title="Listening tests", tab="tests", place=50),),
+    sections=(
+        Section(
+            "research",
+            "page:draw",
+            title="Listening tests",
+            tab="tests",
+            place=50,
+            about="Several people grade pairs of songs, without names.",
+        ),
+    ),
     routes="routes:listen_routes",
     tables="store",
 )

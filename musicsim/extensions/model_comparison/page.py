@@ -10,7 +10,17 @@ from musicsim.explorer import BETTER, NO_DIFFERENCE, RANKING_MEASURES, WORSE, Sn
 from musicsim.extensions.model_comparison.comparison import Against, Difference, comparable, compare_with
 from musicsim.library import Library
 from musicsim.ui import choose_kind, format_figure
-from musicsim.ui.base import AT_ONCE_S, escape_for_chart, get_desk, kept, plain, task_key, value_of, wait_for
+from musicsim.ui.base import (
+    AT_ONCE_S,
+    EXPLAINED_INTERVAL,
+    escape_for_chart,
+    get_desk,
+    kept,
+    plain,
+    task_key,
+    value_of,
+    wait_for,
+)
 from musicsim.ui.components import ask_coverage, chart, show_table
 
 _DESK = "against"  # name of a separate thread: a comparison takes a minute and must not delay other sessions
@@ -23,7 +33,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     names = {record.id: record.name for record in comparable(snapshot.library)}
     if not names:
         st.info(
-            "There is no model to compare with Sound yet. Import vectors on the Train page, or run an ONNX model with "
+            "There is no model to compare with Sound yet. Import vectors on the Teach page, or run an ONNX model with "
             "`musicsim models add-onnx`.", icon=":material/info:",
         )  # fmt: skip
         return
@@ -67,7 +77,7 @@ def _show(result: Against) -> None:
     ]
     show_table(pd.DataFrame(cells), name="ours vs theirs", key="evaluate_against_table")
     notes = [f"{row.name}: {row.note}." for row in result.rows if row.note]
-    st.caption(plain(" ".join([result.summary, *notes])))
+    st.caption(" ".join([plain(" ".join([result.summary, *notes])), EXPLAINED_INTERVAL]))
     differences = [difference for difference in result.differences if difference.leads]
     if differences:
         by = st.segmented_control(
@@ -106,6 +116,5 @@ def _draw_chart(differences: Sequence[Difference], by: str) -> None:
     chart(figure, key="evaluate_against_chart", name="ours vs theirs")
     st.caption(
         f"Gain in {RANKING_MEASURES[by]} of the first model over the second on the same queries, with the 95% interval "
-        "over resampled artists. To the right of the dotted line, the first model is better. One in twenty such "
-        "intervals misses the true value by chance."
+        "over resampled artists. To the right of the dotted line, the first model is better."
     )

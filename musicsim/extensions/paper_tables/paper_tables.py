@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
 
@@ -61,8 +62,24 @@ def experiments() -> dict[str, str]:
     """Return a dict from the name of each experiment to its title; empty without a checkout."""
     checkout = _checkout()
     files = sorted(checkout.glob("experiments/[!_]*.py")) if checkout else []
-    texts = {file.stem: ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) for file in files}
-    return {name: (text or name).splitlines()[0] for name, text in texts.items()}
+    return {file.stem: _read_title(file, file.stat().st_mtime_ns) for file in files}
+
+
+@lru_cache(maxsize=256)
+def _read_title(file: Path, _changed_ns: int) -> str:
+    """Return the first line of a script's docstring; parsing all of them takes half a second."""
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+    return (text or file.stem).splitlines()[0]
+
+
+def find_page(name: str) -> str:
+    """Return the path of the page in the documentation with an experiment's table; "" if there is none."""
+    checkout = _checkout()
+    if checkout is None:
+        return ""
+    mark = f"<!-- results: {name} -->"
+    found = (page for page in checkout.glob("docs/**/*.md") if mark in page.read_text(encoding="utf-8"))
+    return next((page.relative_to(checkout).as_posix() for page in found), "")
 
 
 def short_form(name: str, package: str = "experiments") -> str:

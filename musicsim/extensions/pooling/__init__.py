@@ -11,5 +11,15 @@ EXTENSION = Extension(
         )
     },
     command_options={"evaluate": "cli:evaluate_options"},
-    sections=(Section("research", "page:draw", title="Contribute", tab="contribute", group="Evaluate", place=25),),
+    sections=(
+        Section(
+            "research",
+            "page:draw",
+            title="Contribute",
+            tab="contribute",
+            group="More measurements",
+            place=25,
+            about="A small file about a model's gain here, without names.",
+        ),
+    ),
 )

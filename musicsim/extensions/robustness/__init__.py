@@ -5,5 +5,15 @@ from musicsim.hooks import Extension, Section
 EXTENSION = Extension(
     name="robustness",
     command_options={"evaluate": "cli:evaluate_options"},
-    sections=(Section("research", "page:draw", title="Robustness", tab="robustness", group="Evaluate", place=30),),
+    sections=(
+        Section(
+            "research",
+            "page:draw",
+            title="Robustness",
+            tab="robustness",
+            group="More measurements",
+            place=30,
+            about="How much neighbors change if songs are compressed, noisy or cut.",
+        ),
+    ),
 )

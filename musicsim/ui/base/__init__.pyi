@@ -5,6 +5,7 @@ from .desk import value_of as value_of
 from .desk import wait_for as wait_for
 from .frame import PAGES as PAGES
 from .keys import DIALOG as DIALOG
+from .keys import SECTIONS as SECTIONS
 from .keys import Key as Key
 from .keys import close_dialog as close_dialog
 from .keys import kept as kept
@@ -17,6 +18,7 @@ from .option_widgets import option_key as option_key
 from .option_widgets import option_keys as option_keys
 from .option_widgets import option_limits as option_limits
 from .scripts import component as component
+from .text import EXPLAINED_INTERVAL as EXPLAINED_INTERVAL
 from .text import escape_for_chart as escape_for_chart
 from .text import interval as interval
 from .text import off_if as off_if

@@ -57,7 +57,9 @@ LIBRARY: Key[str] = Key("library", lambda: library_folders()[0].name, "name of t
 DIALOG: Key[tuple[str, Any] | None] = Key("dialog", lambda: None, "open dialog and its subject", per_library=True)
 NOT_HERE: Key[list[str]] = Key("not_here", list, "what was not found since the page was opened")
 SECTIONS: dict[str, Key[str]] = {
-    page: Key(f"{page}_section", str, "name of the page's open tab, as in its URL; empty for the first one")
+    page: Key(
+        f"{page}_section", str, "name of the page's open tab, as in its URL; empty for the first one or the overview"
+    )
     for page in ("playlist", "train", "library", "research")
 }
 

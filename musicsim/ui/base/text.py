@@ -46,6 +46,9 @@ def interval(mean: float, low: float, high: float, places: int = 3) -> str:
     return f"**{mean:.{places}f}** :small[:gray[{low:.{places}f}–{high:.{places}f}]]"
 
 
+EXPLAINED_INTERVAL = "The gray range is the score's 95% interval: 19 of 20 such ranges contain the true value."
+
+
 def off_if(is_off: object, reason: str, help: str | None = None) -> dict[str, Any]:
     """Return widget arguments: if `is_off`, the widget is disabled, and its help is the reason."""
     return {"disabled": bool(is_off), "help": reason if is_off else help}

@@ -19,6 +19,7 @@ from musicsim.library import ModelRecord
 from musicsim.library.stores.judgments import FORMS, RESULT
 from musicsim.ui.base import (
     AT_ONCE_S,
+    EXPLAINED_INTERVAL,
     Key,
     escape_for_chart,
     get_desk,
@@ -36,10 +37,12 @@ from musicsim.ui.components import ask_coverage, chart, row_of, show_song_list, 
 from musicsim.wording import count
 
 _ALL: Key[str] = Key("evaluate_all", str, "name of the library for which all models are evaluated")
+_KIND = "evaluate_kind"
 _SPLIT: Key[str] = Key("evaluate_split", str, "name of the fixed split; empty for none")
 
+MIN_SONGS = 20  # a smaller group's score says little about the group
 _MAX_GENRES = 30
-_MAX_LABEL = 22
+_MAX_LABEL = 32
 _DENSE = 0.4  # smallest share that is shown as an opaque cell
 _MAX_TEXT_CELLS = 16  # maximum number of genres for which numbers fit into the cells
 _MAX_LISTED = 10
@@ -48,6 +51,14 @@ _MEASURES = {
     "average precision": "With a genre's songs as queries: how high similar songs rank among all songs.",
     "precision at 10": "With a genre's songs as queries: share of similar songs in the top ten.",
 }
+
+
+_TERMS = {
+    "AUC": EXPLAINED_INTERVAL,
+    "Hubness": "Hubness is 0 if no song is favored, and above 1 if a few songs are close to everything.",
+    "Coverage": "Coverage is the share of songs in at least one top ten. Values after an arrow are with hub reduction.",
+}
+"""The meanings of columns of the table, in a sentence each."""
 
 
 def scores_key(snapshot: Snapshot, kind: str) -> Hashable:
@@ -109,6 +120,29 @@ def show_library(snapshot: Snapshot, *, busy: bool) -> None:
             _show_lists(snapshot, both, value_of(scores) if scores else None, more)
 
 
+def summarize_library(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show the verdict on the model in use as a row of the overview; it is measured if necessary."""
+    record = snapshot.record
+    if record is None or snapshot.n_indexed < 2:
+        st.markdown("There are no songs to compare yet.")
+        return
+    coverage = ask_coverage(snapshot)
+    tasks, n_shown = [coverage], int(coverage.wait(AT_ONCE_S))
+    kinds = [c.kind for c in rank_kinds(value_of(coverage) or [])]
+    if kinds:
+        kind = st.session_state.get(_KIND)
+        kind = kind if kind in kinds else kinds[0]
+        scores = _ask_scores(snapshot, kind)
+        tasks.append(scores)
+        n_shown += int(scores.wait(AT_ONCE_S))
+        claim = _claim(record, _scores(snapshot, kind))
+        if claim:
+            st.markdown(f"{claim}.")
+    elif n_shown:
+        st.markdown("This library has no data about similar songs yet.")
+    wait_for(tasks, n_shown)
+
+
 def choose_kind(covered: list[Coverage] | None, options: Any = st) -> str | None:
     """Let the user choose a kind of ground truth; return None if there is none, or while coverage is computed.
 
@@ -124,7 +158,7 @@ def choose_kind(covered: list[Coverage] | None, options: Any = st) -> str | None
         )  # fmt: skip
         return None
     kind = options.selectbox(
-        "Ground truth", list(available), **kept("evaluate_kind"),
+        "Ground truth", list(available), **kept(_KIND),
         help="A model's rankings are compared with these data.",
         format_func=lambda name: f"{TRAINING_KINDS[name].words} ({available[name].share:.0%} of all songs)",
     )  # fmt: skip
@@ -164,6 +198,7 @@ def _models_table(snapshot: Snapshot, others: Sequence[ModelRecord], kind: str, 
     columns = [name for name in rows[0] if any(row[name] for row in rows)]
     frame = pd.DataFrame([{name: row[name] for name in columns} for row in rows])
     st.table(frame, hide_index=True, border="horizontal")
+    st.caption(" ".join(text for column, text in _TERMS.items() if column in columns))
     with more:
         _explain_table(snapshot, kind)
         table_download("models", lambda: frame, "evaluate_models")
@@ -185,17 +220,26 @@ def _show_verdict(snapshot: Snapshot, record: ModelRecord, kind: str, trained: q
             f"they compare the model before and after training, on {trained.n_songs:,} songs by {trained.n_artists:,} "
             f"artists that training did not use.{target}", icon=":material/school:",
         )  # fmt: skip
-    if trained is not None or scores is None or math.isnan(scores.figures["auc"].mean):
+    claim = _claim(record, scores)
+    if trained is not None or scores is None or not claim:
         return
     auc, nearest = scores.figures["auc"], scores.figures["precision"]
-    name, is_proven = plain(record.name), auc.low > 0.5
-    claim = f"{name} finds similar songs" if is_proven else f"It is not certain that {name} finds similar songs"
+    is_proven = auc.low > 0.5
     sentences = [
         f"**{claim}.** They rank above other songs in {auc.mean:.0%} of all cases (chance: 50%).",
         f"On average, {10 * nearest.mean:.1f} of the ten nearest songs are similar.",
         f"Similar songs here: {plain(TRAINING_KINDS[kind].words)}.",
     ]
     (st.success if is_proven else st.info)(" ".join(sentences), icon=":material/insights:")
+
+
+def _claim(record: ModelRecord, scores: quality.KindScores | None) -> str:
+    """Return if a model finds similar songs, as a clause; "" if this was not measured."""
+    if scores is None or math.isnan(scores.figures["auc"].mean):
+        return ""
+    name = plain(record.name)
+    is_proven = scores.figures["auc"].low > 0.5
+    return f"{name} finds similar songs" if is_proven else f"It is not certain that {name} finds similar songs"
 
 
 def _table_row(snapshot: Snapshot, record: ModelRecord, kind: str, report: quality.HeldOut | None) -> dict[str, str]:
@@ -227,13 +271,9 @@ def _explain_table(snapshot: Snapshot, kind: str) -> None:
         if scores.n_ranked < snapshot.n_indexed:
             among = "training songs" if _SPLIT.get() else "sampled songs"
             facts.append(f"ranked among {scores.n_ranked:,} {among}")
-        facts.append("95% interval over resampled artists in gray")
+        facts.append("intervals from resampled artists")
     facts += ["songs by the query's own artist are left out"] if kind not in ("artist", "folder") else []
-    st.caption(
-        "; ".join(facts) + ". All scores range from 0 to 1; higher is better. Hubness is 0 if no song is favored, and "
-        "above 1 if a few songs are close to everything. Coverage is the share of songs in at least one top ten. For "
-        "both, the first value is without hub reduction, and the second is with it."
-    )
+    st.caption("; ".join(facts) + ". AUC, MAP, MRR and P@10 range from 0 to 1; higher is better.")
 
 
 def _show_lists(
@@ -247,20 +287,34 @@ def _show_lists(
     lists = both.reduced if (hub_reduction or default) == "on" else both.plain
     if both.n_compared < both.n_songs:
         st.caption(f"A sample of {both.n_compared:,} of {both.n_songs:,} songs, compared with each other.")
-    if len(lists.confusion.genres) > 1:
+    confusion = lists.confusion.of_size(MIN_SONGS)
+    if len(confusion.genres) > 1:
         left, right = st.columns([2, 3], gap="large")
         with left:
-            _show_genres(snapshot, lists, scores, more)
+            _show_genres(snapshot, lists, scores, confusion.genres, more)
         with right:
-            _show_confusions(lists.confusion, more)
-    else:
-        st.caption("With two or more genres, this page shows how well each is found and which are confused.")
+            _show_confusions(confusion, more)
+    _tell_left_out(snapshot, len(confusion.genres))
     _show_hubs(snapshot, lists, both.n_compared)
 
 
+def _tell_left_out(snapshot: Snapshot, n_shown: int) -> None:
+    """Say once how many genres are too small for a chart."""
+    facts = []
+    if n_shown < 2:
+        facts.append(f"With two or more genres of at least {MIN_SONGS} songs, charts show how well each is found.")
+        n_shown = 0
+    n_small = len(snapshot.columns.genre.counts()) - n_shown
+    if n_small > 0:
+        facts.append(f"{count(n_small, 'genre')} left out: fewer than {MIN_SONGS} songs.")
+    if facts:
+        st.caption(" ".join(facts))
+
+
 def _show_genres(
-    snapshot: Snapshot, lists: quality.ListStatistics, scores: quality.KindScores | None, more: Container
-) -> None:
+    snapshot: Snapshot, lists: quality.ListStatistics, scores: quality.KindScores | None, genres: Sequence[str],
+    more: Container,
+) -> None:  # fmt: skip
     st.header("By genre", anchor=False)
     options = list(_MEASURES) if scores and scores.by_genre else list(_MEASURES)[:1]
     measure = more.selectbox("Measure by genre", options, key="evaluate_by")
@@ -269,8 +323,7 @@ def _show_genres(
         values = dict(lists.same_genre_of)
     else:
         values = {g.genre: g.map if measure == "average precision" else g.precision for g in scores.by_genre}
-    largest = sorted(values, key=lambda genre: -sizes.get(genre, 0))[:_MAX_GENRES]
-    ordered = sorted(largest, key=lambda genre: values[genre])
+    ordered = sorted((genre for genre in genres[:_MAX_GENRES] if genre in values), key=lambda genre: values[genre])
     colors = label_colors(snapshot, "genre")
     figure = go.Figure(
         go.Bar(
@@ -283,7 +336,7 @@ def _show_genres(
     figure.update_layout(
         height=26 * len(ordered) + 60,
         margin={"l": 0, "r": 36, "t": 4, "b": 0},
-        xaxis={"range": [0, 1], "fixedrange": True, "dtick": 0.25},
+        xaxis={"range": [0, 1], "fixedrange": True, "dtick": 0.25, "title": f"{measure} (0 to 1)"},
         yaxis={"automargin": True, "fixedrange": True, "ticksuffix": " "},
     )
     chart(figure, key="evaluate_genres", name="quality by genre", options=more)
@@ -322,7 +375,7 @@ def _show_confusions(confusion: quality.Confusion, more: Container) -> None:
     )
     chart(figure, key="evaluate_confusion", name="genre confusion", options=more)
     st.caption(
-        "Each row shows, in %, the genres of the songs nearest to one genre. Songs by the query's artist and songs "
+        "Each row shows the genres of the songs nearest to one genre, in %. Songs by the query's artist and songs "
         "without a genre are not counted."
     )
     pairs = confusion.pairs(5)

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from musicsim.extensions.blind_radio.store import RadioStore
 from musicsim.library import Library
-from tests.browser.actions import player_plays, row_ids, rows, show_tab, songs_of, visit
+from tests.browser.actions import open_measurement, player_plays, row_ids, rows, songs_of, visit
 from tests.browser.test_listen import listen_for
 from tests.waiting import until
 
@@ -15,7 +15,7 @@ PLAYER = "window[Symbol.for('musicsim.player')]"
 
 def test_models_take_turns_in_the_queue_until_names_are_shown(page, address, home):
     visit(page, address, "research")
-    show_tab(page, "Evaluate", "Blind radio")
+    open_measurement(page, "Blind radio")
     main = page.get_by_test_id("stMain")
     page.get_by_role("button", name="Start a trial").click()
     expect(main.get_by_text("0 songs counted, 0 others did not.")).to_be_visible()
@@ -43,7 +43,7 @@ def test_models_take_turns_in_the_queue_until_names_are_shown(page, address, hom
         assert (turn.song_id, turn.is_skip, turn.is_first) == (ids[0], True, True)
         assert 0.2 < turn.outcome < 0.5  # half of 5.5 of the 10 s that a song of 20 s needs
     visit(page, address, "research")
-    show_tab(page, "Evaluate", "Blind radio")
+    open_measurement(page, "Blind radio")
     expect(main.get_by_text("0 songs counted, 1 other did not.")).to_be_visible()
     expect(main.get_by_text("is “")).to_have_count(0)
     page.get_by_role("button", name="Show the names").click()

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from musicsim.explorer import jobs
 from musicsim.extensions.continuation.continuation import MEASURES, Continued
 from tests.halts import halt_first_job
-from tests.pages.actions import end_just_after_first_look, open_page
+from tests.pages.actions import end_just_after_first_look, labels, open_page
 from tests.waiting import until
 
 
@@ -66,4 +66,4 @@ def test_visitors_cannot_continue_playlists(full, monkeypatch):
     monkeypatch.setenv("MUSICSIM_PUBLIC", "1")
     app = open_page("research")
     assert not app.exception
-    assert not [box for box in app.segmented_control if "Playlists" in box.options]
+    assert "Playlists" not in labels(app)

@@ -5,7 +5,7 @@ import shutil
 from playwright.sync_api import expect
 
 from musicsim.extensions.pooling.contribution import read_contribution
-from tests.browser.actions import APP, choose, show_tab, visit
+from tests.browser.actions import APP, choose, open_measurement, visit
 from tests.browser.serving import serve
 
 
@@ -13,7 +13,7 @@ def test_downloaded_file_is_the_shown_text(page, styles_library, tmp_path):
     shutil.copytree(styles_library, tmp_path / "library")
     with serve(APP, environment={"MUSICSIM_LIBRARY": str(tmp_path / "library")}) as address:
         visit(page, address, "research")
-        show_tab(page, "Evaluate", "Contribute")
+        open_measurement(page, "Contribute")
         choose(page, "Ground truth", "songs of the same genre (100% of all songs)")
         page.get_by_role("button", name="Show the file").click()
         shown = page.get_by_test_id("stCode")

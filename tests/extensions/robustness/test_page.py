@@ -6,17 +6,14 @@ from streamlit.testing.v1 import AppTest
 from musicsim.explorer.trials.rates import estimate_rate
 from musicsim.extensions.robustness import page
 from musicsim.extensions.robustness.measuring import ChangeResult, Robustness
-from musicsim.ui.base.frame import PAGES, SHELL
 from tests.pages import actions
-from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 def app(tiny_library, monkeypatch) -> AppTest:
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tiny_library.folder))
-    app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
-    app = app.switch_page(PAGES["research"]).run()
-    return app.selectbox(key="choose_research_Evaluate").set_value("robustness").run()
+    app = actions.open_page("research")
+    return app.button(key="research_to_robustness").click().run()
 
 
 def test_table_shows_each_change(app, monkeypatch):
