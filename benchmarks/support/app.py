@@ -17,7 +17,7 @@ import psutil
 __all__ = ["FLAGS", "PAGES", "SILENT", "chromium", "serve_app", "served"]
 
 PAGES = {
-    "listen": "Listen", "playlist": "Playlist", "train": "Train", "library": "Library", "research": "Research",
+    "listen": "Listen", "playlist": "Playlist", "train": "Teach", "library": "Library", "research": "Research",
 }  # fmt: skip
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SILENT = ["--server.headless=true", "--browser.gatherUsageStats=false", "--browser.serverAddress=localhost"]

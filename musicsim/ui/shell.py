@@ -21,8 +21,8 @@ from musicsim.ui.components.jobs_view import library_line, upgrade_line
 
 _TITLES = {
     "listen": ("Listen", ":material/headphones:"),
-    "playlist": ("Playlist", ":material/queue_music:"),
-    "train": ("Train", ":material/school:"),
+    "playlist": ("Playlists", ":material/queue_music:"),
+    "train": ("Teach", ":material/school:"),
     "library": ("Library", ":material/library_music:"),
     "research": ("Research", ":material/insights:"),
 }
@@ -66,7 +66,7 @@ def _choose_library(library: Library, names: list[str]) -> None:
 
         st.selectbox(
             "Library", names, names.index(library.name), key=widget, on_change=switch,
-            **off_if(len(names) == 1, "This is the only library. Create others on the Library page."),
+            **off_if(len(names) == 1, "This is the only library. Make others in Library > Settings."),
         )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def _choose_model(library: Library, models: dict[str, str], chosen: str | None) 
         st.selectbox(
             "Model", list(models), list(models).index(chosen) if chosen in models else None, key=model_widget,
             on_change=lambda: MODEL.set(st.session_state[model_widget]), format_func=models.__getitem__,
-            help="Every page uses this similarity model." + (" Create models on the Train page." * (not is_public())),
+            help="Every page uses this similarity model." + (" Create models on the Teach page." * (not is_public())),
         )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def shown_songs(question: Locator) -> list[str | None]:
 
 def test_keys_answer_questions_once_songs_are_heard(page, address, home):
     question = compare(page, address)
-    page.get_by_role("heading", name="Train", exact=True).click()
+    page.get_by_role("heading", name="Teach", exact=True).click()
     for key in "1u":  # names would be shown after an answer
         page.keyboard.press(key)
         expect(question.get_by_text("Still to hear: Song 1, Song 2 and Song 3.")).to_have_class("reminder stressed")
@@ -105,7 +105,7 @@ def test_held_or_repeated_key_is_one_answer(page, address, home):
 
 @pytest.mark.story
 def test_queue_waits_while_songs_are_compared(page, address, home):
-    """The queue keeps its songs and its second, and the keys work as soon as the section opens."""
+    """The queue keeps its songs and its second, and goes on afterwards; the keys work as soon as the page opens."""
     song = songs_of(home)[0]
     play_slowly(page)
     visit(page, address, query=f"?song={song.id}")
@@ -114,8 +114,6 @@ def test_queue_waits_while_songs_are_compared(page, address, home):
     page.get_by_test_id("player-audio").evaluate("a => { a.currentTime = 7 }")
     expect(player).to_have_attribute("data-position", "7")
     switch(page, "train")
-    player_plays(page, song.id)
-    show_tab(page, "Compare")
     question = page.get_by_test_id("compare")
     cards = question.get_by_test_id("compare-card")
     expect(cards.nth(0)).to_be_focused()
@@ -125,19 +123,34 @@ def test_queue_waits_while_songs_are_compared(page, address, home):
     page.keyboard.press("Space")
     expect(cards.nth(1)).to_have_attribute("data-state", "playing")
     expect(player).to_have_attribute("data-state", "paused")
+    expect(question.get_by_text("Your queue is paused. It goes on when you leave.")).to_be_visible()
     press(page, question, "2")
     assert [a.chosen for a in kept(home)] == [1]
     expect(cards.nth(0)).to_have_attribute("data-state", "playing")  # the first song of the next question
+    expect(player).to_have_attribute("data-position", "7")
     sound = page.get_by_test_id("compare-audio").element_handle()
     switch(page, "listen")
     page.wait_for_function("sound => sound.paused", arg=sound)  # here, it would be a song without a name
-    expect(player).to_have_attribute("data-state", "paused")
-    expect(player).to_have_attribute("data-song-id", str(song.id))
-    expect(player).to_have_attribute("data-position", "7")
+    player_plays(page, song.id)
+    expect(player).to_have_attribute("data-position", re.compile("^[789]$"))
     expect(player).to_have_attribute("data-queue-length", "12")
     expect(page.get_by_role("heading", name=song.title)).to_be_visible()
+
+
+def test_queue_that_was_paused_stays_paused(page, address, home):
+    song = songs_of(home)[0]
+    play_slowly(page)
+    visit(page, address, query=f"?song={song.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    player = player_plays(page, song.id)
     page.get_by_test_id("player-play").click()
-    player_plays(page, song.id)
+    expect(player).to_have_attribute("data-state", "paused")
+    switch(page, "train")
+    page.get_by_test_id("compare-play").first.click()
+    expect(page.get_by_test_id("compare-card").first).to_have_attribute("data-state", "playing")
+    switch(page, "listen")
+    expect(page.get_by_test_id("compare")).to_have_count(0)
+    expect(player).to_have_attribute("data-state", "paused")
 
 
 def test_arrows_space_and_enter_play_and_choose(page, address, home):
@@ -162,7 +175,7 @@ def test_arrows_space_and_enter_play_and_choose(page, address, home):
 def test_space_without_card_plays_songs_of_question(page, address):
     question = compare(page, address)
     cards = question.get_by_test_id("compare-card")
-    page.get_by_role("heading", name="Train", exact=True).click()
+    page.get_by_role("heading", name="Teach", exact=True).click()
     page.keyboard.press("Space")
     expect(cards.nth(0)).to_have_attribute("data-state", "playing")
     page.keyboard.press("Space")
@@ -183,6 +196,7 @@ def test_space_without_card_plays_songs_of_question(page, address):
 
 def test_typing_name_does_not_answer_and_is_remembered(page, address, home):
     question = compare(page, address)
+    page.get_by_role("button", name="More", exact=True).click()
     box = page.get_by_role("combobox", name="Listener")
     box.click()
     page.keyboard.type("Suzu 12", delay=30)
@@ -191,12 +205,12 @@ def test_typing_name_does_not_answer_and_is_remembered(page, address, home):
     page.wait_for_selector(IDLE)
     assert kept(home) == []
     expect(page.get_by_text("Suzu 12: 0 of 25 answers")).to_be_visible()
-    page.get_by_role("heading", name="Train", exact=True).click()
+    page.get_by_role("heading", name="Teach", exact=True).click()
     press(page, question, "3")
     assert [(a.listener, a.chosen) for a in kept(home)] == [("Suzu 12", 2)]
     switch(page, "library")
     page.keyboard.press("1")
-    page.get_by_test_id("stSidebarNavLink").filter(has_text="Train").click()
+    page.get_by_test_id("stSidebarNavLink").filter(has_text="Teach").click()
     expect(page.get_by_text("Suzu 12: 1 of 25 answers")).to_be_visible()
     assert len(kept(home)) == 1, "keys of this page do nothing on another one"
 
@@ -217,47 +231,45 @@ def test_names_appear_after_answer_or_on_request(page, address, home):
 
 def test_more_like_first_with_four_songs(page, address, home):
     question = compare(page, address)
-    page.get_by_text("More like the first").first.click()
+    set_option(page, "More like the first")
     expect(question).to_have_attribute("data-form", "like")
     set_option(page, "4")
     expect(question.get_by_test_id("compare-card")).to_have_count(4)
     expect(question.get_by_role("heading", name="Which is more like the first?")).to_be_visible()
     page.wait_for_selector(IDLE)
-    page.get_by_role("heading", name="Train", exact=True).click()
+    page.get_by_role("heading", name="Teach", exact=True).click()
     page.keyboard.press("4")  # there are three to choose from
     press(page, question, "3")
     (answer,) = kept(home)
     assert (answer.kind, len(answer.song_ids), answer.chosen) == ("like", 4, 3)
 
 
-def test_answers_are_exported_and_open_train_page(page, address, home, tmp_path):
+def test_answers_are_exported(page, address, home, tmp_path):
     question = compare(page, address)
     press(page, question, "1")
     press(page, question, "u")
     page.wait_for_selector(IDLE)  # the file's address changes after every answer
+    page.get_by_text("Your answers", exact=True).click()
     with page.expect_download() as download:
         page.get_by_role("button", name="Export").click()
     download.value.save_as(tmp_path / "answers.csv")
     with open(tmp_path / "answers.csv", encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file))) == 2
-    page.get_by_role("button", name="Train on these answers").click()
-    expect(question).to_have_count(0)
 
 
 def test_training_on_answers_changes_map(page, address, home):
     ids = [song.id for song in songs_of(home)]
     with Library.open(home / "library") as library:
-        for n in range(10):
-            library.judgments.add("me", "odd", [ids[n], ids[(n + 1) % 12], ids[(n + 5) % 12]], n % 3)
+        for n in range(25):
+            library.judgments.add("me", "odd", [ids[n % 12], ids[(n + 1) % 12], ids[(n + 5) % 12]], n % 3)
     compare(page, address)
-    page.get_by_role("button", name="Train on these answers").click()
-    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
-    expect(page.get_by_role("combobox", name="Learn from")).to_have_value(re.compile("^Answers"))
-    page.locator(".st-key-train_start button:visible").first.click()
-    verdict = page.get_by_text("10 answers, each held out once").first
-    expect(verdict).to_be_visible()
-    expect(verdict).to_contain_text("comparisons in order 0.")
+    page.get_by_role("button", name="See what 25 answers teach").click()
+    expect(page.get_by_text("It agrees with you in")).to_be_visible()
+    expect(page.get_by_role("progressbar")).to_have_count(3)  # the answers, after, before
+    show_tab(page, "Other teachers")
     page.get_by_text("Details", exact=True).click()
+    verdict = page.get_by_text("25 answers, each held out once").first
+    expect(verdict).to_contain_text("comparisons in order 0.")
     expect(page.get_by_text("comparisons in order", exact=True).first).to_be_visible()
     with Library.open(home / "library") as library:
         plain, learned = library.models.native(), library.models.all()[-1]
@@ -271,7 +283,7 @@ def test_training_on_answers_changes_map(page, address, home):
 def test_page_fits_phone(page, address, form):
     page.set_viewport_size({"width": 400, "height": 900})
     question = compare(page, address)
-    page.get_by_text(form).first.click()
+    set_option(page, form)
     set_option(page, "Show names")
     expect(question.locator(".sub").first).to_contain_text("Artist")
     page.wait_for_selector(IDLE)

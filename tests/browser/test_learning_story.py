@@ -16,8 +16,10 @@ from tests.browser.actions import (
     ask,
     learn_from,
     look_at,
+    open_details,
     passages,
     row_ids,
+    show_tab,
     sound,
     switch,
     tick_close_spellings,
@@ -82,12 +84,12 @@ def import_history(page: Page, address: str, history: Path) -> None:
     expect(page.get_by_text("Close spellings")).to_be_visible()
     tick_close_spellings(page)
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_role("link", name="Train a model on this data").click()
+    page.get_by_role("link", name="Teach with this data").click()
 
 
 def train_on_sittings(page: Page) -> None:
     """Learn a ranking from plays in one sitting, and watch the lines."""
-    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Teach", exact=True)).to_be_visible()
     learn_from(page, "Sittings")
     train_a_ranking(page)
     lines = page.locator("[class*='st-key-train_objective_'] .scatterlayer .js-line")
@@ -128,6 +130,8 @@ def test_listening_history_becomes_explained_model(page, address, folder, histor
     before = places_on_map(wait_for_map(page))
     queues = queues_of_models(page)
     switch(page, "train")
+    show_tab(page, "Other teachers")
+    open_details(page)
     page.locator("[class*='st-key-verdict_use_'] button:visible").first.click()
     side = page.get_by_test_id("stSidebar").get_by_test_id("stPopoverButton").first
     expect(side).not_to_contain_text("Sound")
@@ -152,8 +156,8 @@ def test_listening_history_becomes_explained_model(page, address, folder, histor
 
     for _ in range(3):  # leaving the page before it has loaded keeps the model, too
         page.goto(address, wait_until="commit")
-        page.get_by_test_id("stSidebarNavLink").filter(has_text="Playlist").click()
-        expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
+        page.get_by_test_id("stSidebarNavLink").filter(has_text="Playlists").click()
+        expect(page.get_by_role("heading", name="Playlists", exact=True)).to_be_visible()
         page.wait_for_selector(IDLE)
         expect(side).to_contain_text(learned.name)
 
@@ -161,14 +165,15 @@ def test_listening_history_becomes_explained_model(page, address, folder, histor
 def test_training_survives_tab_and_server_restart(page, folder, history):
     environment = {"MUSICSIM_LIBRARY": str(folder)}
     with serve(APP, environment=environment) as address:
-        visit(page, address, "train")
+        visit(page, address, "train", "?section=train")
         learn_from(page, "Genres")
         train_a_ranking(page)
         training = page.locator(".st-key-train_finish, [class*=st-key-train_objective_]")
         expect(training.first).to_be_visible()
         page.goto("about:blank")
     with serve(APP, environment=environment) as address:
-        visit(page, address, "train")
+        visit(page, address, "train", "?section=train")
+        open_details(page)
         expect(page.get_by_text("held-out artists").first).to_be_visible()
         expect(page.get_by_text("Trained Genres in")).to_be_visible()
     with Library.open(folder) as library:

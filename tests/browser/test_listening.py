@@ -36,7 +36,7 @@ def test_listening_history_is_imported_and_undone(page, tiny_library, history, w
         tick_close_spellings(page)
         page.get_by_role("button", name="Import", exact=True).click()
         expect(page.get_by_text("4 of 5 songs are in the library; 1 is saved and matched later")).to_be_visible()
-        expect(page.get_by_role("link", name="Train a model on this data")).to_be_visible()
+        expect(page.get_by_role("link", name="Teach with this data")).to_be_visible()
         ids = [song.id for song in tiny_library.songs()[:4]]
         assert tiny_library.listening.sittings().tolist() == [[0, song_id] for song_id in ids]
 

@@ -219,7 +219,7 @@ def test_typed_addresses_reveal_nothing(hosted, place, before, page):
         words = page.locator("body").inner_text()
         assert str(place.parent) not in words
         assert "/etc" not in words
-        expect(page.get_by_test_id("stSidebarNavLink").filter(has_text="Train")).to_have_count(0)
+        expect(page.get_by_test_id("stSidebarNavLink").filter(has_text="Teach")).to_have_count(0)
     page.goto(f"{address}/train?section=models")
     expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
     expect(page.get_by_text("The odd one out")).to_be_visible()

@@ -28,7 +28,7 @@ def page(chromium, folder) -> Iterator[Page]:
         page = context.new_page()
         errors: list[str] = []
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{address}/train", wait_until="commit")
+        page.goto(f"{address}/train?section=train", wait_until="commit")
         yield page
         broken = page.get_by_test_id("stException").count()
         context.close()
@@ -38,9 +38,9 @@ def page(chromium, folder) -> Iterator[Page]:
 
 @pytest.mark.story
 def test_model_is_learned_evaluated_and_used(page, folder):
-    expect(page.get_by_role("heading", name="Train", exact=True)).to_be_visible()
-    expect(page.get_by_text("Songs of the same genre: ")).to_be_visible()
-    button = page.locator(".st-key-train_start button")
+    expect(page.get_by_role("heading", name="Teach", exact=True)).to_be_visible()
+    expect(page.get_by_text("songs of the same genre, 30 songs")).to_be_visible()
+    button = page.locator(".st-key-teachers_measure button")
     expect(button).to_be_in_viewport()
     page.set_viewport_size({"width": 390, "height": 844})
     expect(button).to_be_in_viewport()
@@ -48,7 +48,7 @@ def test_model_is_learned_evaluated_and_used(page, folder):
     train_a_ranking(page)
     enough = page.locator(".st-key-train_finish button:visible")
     # a training this small may have ended before the button can be pressed
-    verdict = page.get_by_text("Details", exact=True)
+    verdict = page.locator("[class*='st-key-verdict_use_']")
     expect(enough.or_(verdict).first).to_be_visible()
     if enough.count():
         enough.first.click()

@@ -140,6 +140,10 @@ def test_training_from_answers_reports_quality(taught):
     settings = LearningSettings(supervision=ANSWERS, loss="order")
     model_id = learn(taught, settings, "my ears", watcher)
     report = load_report(taught.models.path(model_id))
+    agreed = report["answers"].pop("agreed")
+    plain = shares_in_order(np.asarray(snapshot.X, np.float64), Answered.collect(snapshot))
+    assert agreed["before"] == pytest.approx((plain == 1).mean())
+    assert agreed["after"] == pytest.approx(agreed["before"] + agreed["mean"])
     assert report["answers"] == {
         "n": 60, "questions": report["answers"]["questions"], "comparisons": 120,
         "songs": len({i for a in taught.judgments.answers() for i in a.song_ids}),

@@ -2,8 +2,10 @@
 
 import io
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -11,8 +13,13 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from musicsim.explorer import jobs
+from musicsim.explorer.refresh.fitting import new_record, publish
+from musicsim.explorer.refresh.learned_model import LEARNED_KIND
+from musicsim.explorer.refresh.placing import follow_owner
 from musicsim.explorer.refresh.refresh import refresh
-from musicsim.explorer.snapshot.snapshot import Snapshot
+from musicsim.explorer.requests.training import LearningSettings
+from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
 from musicsim.explorer.survey.questions import AnswerSummary, Criterion, Question, Rate
 from musicsim.library.db import schema
 from musicsim.library.importing.answers import export_answers
@@ -23,6 +30,7 @@ from musicsim.ui.compare import session as compare_session
 from musicsim.ui.compare import view as compare_view
 from musicsim.ui.components.trials.cards import act, show_cards
 from musicsim.wording import count
+from tests.learning import hush
 from tests.pages.actions import open_page, said
 from tests.sounds import write_song
 
@@ -413,17 +421,64 @@ def test_survey_follows_current_answers(full, survey):
     assert "not known until a repeated question" in said(app.run()), "the two have changed names"
 
 
-def test_training_on_answers_is_one_click_away(full, survey):
-    app = compare()
-    assert app.button(key="compare_train").disabled
-    press(app, "unsure")
-    assert app.button(key="compare_train").disabled, "nobody has said anything yet"
+def test_training_is_offered_after_25_answers(full, survey, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     ids = [song.id for song in full.songs()]
-    for start in range(10):
-        full.judgments.add("me", "odd", ids[start : start + 3], 1)
-    press(app, "choose 1", "Train on these answers")
-    assert app.session_state["train_section"] == "train"
-    assert app.session_state["train_supervision"] == "answers"
+    for n in range(24):
+        full.judgments.add("me", "odd", [ids[n % 12], ids[(n + 1) % 12], ids[(n + 5) % 12]], n % 3)
+    app = press(compare(), "unsure")
+    assert "25 of 25 answers, 1 of them unsure" in said_progress(app)
+    assert "compare_train" not in [button.key for button in app.button], "24 of them say something"
+    press(app, "choose 1", "See what 25 answers teach")
+    settings = LearningSettings(supervision="answers")
+    assert started == [("train", {"name": "Answers", "settings": asdict(settings), "use": False})]
+
+
+@pytest.mark.parametrize("is_better", [True, False])
+def test_verdict_is_one_sentence_with_two_bars(full, survey, is_better):
+    """Only a better model is recommended; the listener can always keep answering."""
+    model_id = add_answers_model(full, is_better=is_better)
+    app = compare()
+    sentence = "It agrees with you in 71 of 100 questions it had not seen (before 62; sure within 9)."
+    assert sentence in said(app)
+    assert [bar.proto.text for bar in app.get("progress")][1:] == ["Now: 71 of 100", "Before: 62 of 100"]
+    assert not re.search("AUC|MAP|comparisons in order", said(app))
+    assert ("25 more would help" in said(app)) == (not is_better)
+    kinds = [app.button(key=key).proto.type for key in (f"compare_use_{model_id}", "compare_go_on")]
+    assert kinds == (["primary", "secondary"] if is_better else ["secondary", "primary"])
+    press(app, "Keep asking")
+    assert sentence not in said(app)
+    assert sentence not in said(app.run())
+
+
+def test_verdict_is_about_the_listener(full, survey):
+    ids = [song.id for song in full.songs()]
+    for name in ("Ann", "Bob"):
+        full.judgments.add(name, "odd", ids[:3], 0)
+    add_answers_model(full, is_better=True, listener="Ann")
+    assert "It agrees with you" in said(type_name(compare(), "Ann"))
+    assert "It agrees with you" not in said(type_name(compare(), "Bob"))
+
+
+def add_answers_model(library, *, is_better: bool, listener: str = "") -> str:
+    """Add a model that was learned from 25 answers; its report is crafted."""
+    base = library.models.native()
+    settings = asdict(LearningSettings(supervision="answers", listener=listener))
+    gain = {"before": 0.62, "after": 0.71, "mean": 0.09, "low": 0.0, "high": 0.18}
+    if is_better:
+        gain |= {"low": 0.002}
+    report = {
+        "name": "Answers", "base": "Sound", "created_at": 1.0, "seconds": 1.0, "version": "1", "settings": settings,
+        "detail": "25 answers", "n_songs": 12, "C": 1.0, "untrained": 0.6, "path": [], "stopped_early": False,
+        "answers": {"n": 25, "questions": 25, "comparisons": 50, "songs": 12, "agreed": gain}, "n_shuffled": 5,
+        "leads": {"order": gain | {"above_low": 0.01 if is_better else -0.01, "above_high": 0.2, "shuffled": 0.0}},
+        "is_better": is_better, "hubness": {"before": 1.0, "after": 1.0}, "changed": [],
+    }  # fmt: skip
+    model = take_snapshot(library, base.id).model
+    record = new_record(LEARNED_KIND, "Answers", model, 12, base_id=base.features_of, **settings)
+    fill = partial(follow_owner, library, record)
+    return publish(library, model, record, fill=fill, report=report, progress=hush, walk=False)
 
 
 # --- export and import ----------------------------------------------------------------------------

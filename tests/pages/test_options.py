@@ -92,7 +92,8 @@ def test_playlist_form_has_every_option_with_help(taught):
 def test_training_form_has_every_option_with_help(full, monkeypatch):
     monkeypatch.setattr(coverage, "coverage", lambda _: [Coverage(kind, 30, 1.0, "") for kind in TRAINING_KINDS])
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run().switch_page(PAGES["train"])
-    app.session_state["train_supervision"], app.session_state["train_more"] = "answers", True
+    app.session_state["train_section"] = "train"
+    app.session_state["train_supervision"], app.session_state["train_details"] = "answers", True
     shown = widgets(app.run())
     for field, option in options_of(TrainingRequest).items():
         assert shown[f"train_{field}"] == (option.label, option.help), field

@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE_S
 OFFERED = [name for name in PAGES if name != "listen"]
 OF_THE_OWNER = {
     "Save", "Save in the library", "Rename", "Rename it", "Delete", "Delete it", "Make the mix", "Edit tags", "Import",
-    "Reset to file tags", "Add the folder", "Train on these answers", "Add to the library", "Keep", "Add tag",
+    "Reset to file tags", "Add the folder", "Measure", "Add to the library", "Keep", "Add tag",
     "Start the short run", "Resume", "Cancel", "Compare songs",
 }  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""The Train page without a browser: its options, and the display of a job, a verdict and the models."""
+"""The Teach page without a browser: teachers, options, and the display of a job, a verdict and the models."""
 
 import json
 import os
+import re
 import shutil
 from dataclasses import asdict
 
@@ -24,14 +25,16 @@ from musicsim.library import Library
 from musicsim.library.stores.duplicates import SamePair
 from musicsim.library.stores.judgments import JudgmentStore
 from tests.learning import Watcher, hush
-from tests.pages.actions import model_choice, watched
+from tests.pages.actions import model_choice, said, watched
 from tests.pages.actions import open_page as open_closed
 from tests.sounds import write_song
 
 
 def open_page(name: str, section: str = ""):
-    """Open a page, with everything that the Train page hides at first."""
-    return open_closed(name, section, "train_more", "verdict_details")
+    """Open a page; on Teach, open the other teachers with everything that they hide at first."""
+    if name != "train" or section:
+        return open_closed(name, section)
+    return open_closed(name, "train", "train_details")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +92,7 @@ def test_insufficient_supervision_cannot_be_chosen(learned):
     assert choice.value == "genre"
     assert choice.options == ["Genres (30 songs)", "Artists (30 songs)", "Folders (30 songs)"]
     (lacking,) = [caption for caption in app.caption if "need data" in caption.value]
-    assert lacking.value == "6 more need data: listeners, sittings, playlists, tags, thumbs, answers."
+    assert lacking.value == "5 more need data: listeners, sittings, playlists, tags, thumbs."
     assert "Artists that the same people listen to" in lacking.help
     assert any("Import plays, tags or playlists" in button.label for button in app.button)
 
@@ -377,28 +380,72 @@ def test_worse_model_is_reported_and_not_recommended(learned, fell, shown, kind)
 def test_first_result_can_be_continued(learned, monkeypatch):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = open_closed("train")
+    app = open_page("train")
     press(app, "Train")
     assert started[-1][1]["settings"]["quick"]
     record = learned.models.find("Genres")
     folder = learned.models.path(record.id)
     report = load_report(folder)
     save_report(folder, report | {"untried": 66, "settings": report["settings"] | {"quick": True}})
-    app = open_closed("train")
+    app = open_page("train")
     assert any("**Genres, first result.** " in box.value for box in [*app.success, *app.info, *app.warning])
     press(app, "Try 66 more settings")
     assert started[-1] == ("train", {"name": "Genres", "settings": report["settings"] | {"quick": False}})
 
 
-def test_first_screen_has_only_choice_and_button(learned):
+def test_first_screen_has_a_line_per_teacher_and_no_measures(learned):
     learned.models.delete(learned.models.find("Genres").id)
-    app = open_closed("train")
+    app = open_closed("train", "train")
     assert not app.exception
     main = app.main
-    assert [button.label for button in main.button] == ["Train"]
-    assert [box.label for box in main.selectbox] == ["Learn from"]
-    assert not [*main.radio, *main.toggle, *main.number_input, *main.text_input, *main.select_slider]
-    assert [box.label for box in main.expander] == ["More"]
+    assert [button.label for button in main.button] == ["Measure", "Import plays, tags or playlists"]
+    assert not [*main.radio, *main.toggle, *main.number_input, *main.text_input, *main.select_slider, *main.selectbox]
+    assert [box.label for box in main.expander] == ["Details"]
+    assert "**Genres** · songs of the same genre, 30 songs  \nNot measured yet." in said(app)
+    assert not re.search("AUC|MAP|MRR|[Hh]ubness|NDCG", said(app))
+
+
+def test_all_teachers_are_measured_with_one_click(learned, monkeypatch):
+    started = []
+    monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
+    press(open_closed("train", "train"), "Measure")
+    quick = [LearningSettings(kind, quick=True) for kind in ("artist", "folder")]  # genres were measured before
+    assert started == [
+        ("train", {"name": name, "settings": asdict(settings), "use": False})
+        for name, settings in zip(("Artists", "Folders"), quick, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("n_answers", "more"), [(0, "25 answers would"), (3, "22 more answers would")])
+def test_teacher_without_gain_names_next_step(learned, n_answers, more):
+    songs = [song.id for song in learned.songs()]
+    for first in range(n_answers):
+        learned.judgments.add("me", "odd", songs[first : first + 3], 0)
+    folder = learned.models.path(learned.models.find("Genres").id)
+    even = {"before": 0.5, "after": 0.51, "mean": 0.01, "low": -0.05, "high": 0.07}
+    save_report(folder, load_report(folder) | {"leads": {"auc": even}, "is_better": False})
+    app = open_closed("train", "train")
+    assert f"Genres do not teach more than the sound knows. {more}." in said(app)
+    assert "Use it" not in [button.label for button in app.main.button]
+
+
+def test_teacher_without_enough_data_says_so(learned):
+    arguments = {"name": "Folders", "settings": asdict(LearningSettings("folder", quick=True))}
+    learned.jobs.update(learned.jobs.create("train", arguments), state="failed", message="2 folders are too few.")
+    app = open_closed("train", "train")
+    assert "Folders could not be measured: *Details* say why." in said(app)
+    assert not app.error
+    assert any("2 folders are too few." in box.value for box in open_page("train").error)
+
+
+def test_teacher_that_helps_can_be_used(learned):
+    record = learned.models.find("Genres")
+    up = {"before": 0.5, "after": 0.6, "mean": 0.1, "low": 0.05, "high": 0.2}
+    report = load_report(learned.models.path(record.id))
+    save_report(learned.models.path(record.id), report | {"leads": {"auc": up}, "is_better": True})
+    app = open_closed("train", "train")
+    assert "Genres teach something: similar songs rank higher than with the sound alone." in said(app)
+    assert app.button(key=f"teacher_use_{record.id}").proto.type == "primary"
 
 
 def test_running_training_shows_attempts_and_time_left(learned):
@@ -406,8 +453,8 @@ def test_running_training_shows_attempts_and_time_left(learned):
     arguments = {"name": "mine", "settings": asdict(LearningSettings("genre"))}
     job_id = learned.jobs.create("train", arguments, pid=os.getpid())
     learned.jobs.log_path(job_id).parent.mkdir(exist_ok=True)
-    assert not open_closed("train").exception, "the process has not reported anything"
+    assert not open_page("train").exception, "the process has not reported anything"
     learned.jobs.update(job_id, state="running", message="comparing methods", done=11, total=49, seconds_left=170.0)
-    app = open_closed("train")
+    app = open_closed("train", "train")
     assert not app.exception
     assert "mine · Attempt 12 of 49 · about 3 minutes left" in watched(app)

@@ -111,6 +111,7 @@ class LearnedMetric:
     C: float
     path: list[dict[str, Any]]  # one result per value of C
     lead: Lead | None = None  # share of held-out comparisons in order before and after; None if none were held out
+    agreed: Lead | None = None  # share of held-out questions with the listener's answer, before and after
     untrained: float = float("nan")  # share of all comparisons in order before learning
     n_shuffled: int = 0  # number of copies of flipped answers on which the training was repeated
 
@@ -224,17 +225,23 @@ def learn_from_answers(
         assert fits.best is not None
         result = fits.best
     known = np.isfinite(fits.held_out)
-    lead = None
+    lead = agreed = None
     questions = [str(q) for q, k in zip(answered.questions, known, strict=True) if k]
     if len(set(questions)) > 1:
         after, before = fits.held_out[known], fits.plain[known]
-        interval = _compare(after, before, questions, random_state)
-        lead = Lead(float(before.mean()), float(after.mean()), *interval)
+        lead = _lead_of(after, before, questions, random_state)
+        # a metric gives the listener's answer if all comparisons that follow from the answer are in order
+        agreed = _lead_of((after == 1).astype(float), (before == 1).astype(float), questions, random_state)
         if by_chance:  # then all answers have been held out
             shuffled = np.mean(by_chance, axis=0)
             _, low, high = _compare(after - before, shuffled, questions, random_state)
             lead = replace(lead, shuffled=float(shuffled.mean()), above_low=low, above_high=high)
-    return replace(result, lead=lead, untrained=fits.untrained, n_shuffled=len(by_chance))
+    return replace(result, lead=lead, agreed=agreed, untrained=fits.untrained, n_shuffled=len(by_chance))
+
+
+def _lead_of(after: Float64Array, before: Float64Array, questions: list[str], random_state: int) -> Lead:
+    interval = _compare(after, before, questions, random_state)
+    return Lead(float(before.mean()), float(after.mean()), *interval)
 
 
 def _compare(

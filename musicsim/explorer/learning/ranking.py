@@ -32,7 +32,7 @@ from musicsim.explorer.learning.task import (
     what_changed,
 )
 from musicsim.explorer.learning.two_way import Space
-from musicsim.explorer.learning.verdict import first_within_error
+from musicsim.explorer.learning.verdict import first_within_error, render_lead
 from musicsim.explorer.requests.training import ORDER_LOSS, LearningSettings
 from musicsim.explorer.snapshot.snapshot import Snapshot
 
@@ -220,8 +220,15 @@ def learn_from_survey(
     leads = {} if judged.lead is None else {ORDER_LOSS: judged.lead}
     compared = answered.all()
     n_questions, n_songs = len(set(answered.questions)), len(np.unique(compared))
+    agreed = {} if judged.agreed is None else {"agreed": render_lead(judged.agreed)}
     return judged.L, {
-        "answers": {"n": len(answered), "questions": n_questions, "comparisons": len(compared), "songs": n_songs},
+        "answers": {
+            "n": len(answered),
+            "questions": n_questions,
+            "comparisons": len(compared),
+            "songs": n_songs,
+            **agreed,
+        },
         "detail": f"{len(answered):,} answers",
         "C": judged.C,
         "untrained": judged.untrained,

@@ -117,6 +117,7 @@ class _Answers(_Schema):
     questions: Count
     comparisons: Count
     songs: Count
+    agreed: _Lead = _ABSENT
 
 
 class _Tried(_Schema):

@@ -21,7 +21,15 @@ from musicsim.explorer.refresh.fitting import free_name
 from musicsim.explorer.refresh.joined_model import COMBINED_KIND, JOINED_KIND
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
 from musicsim.explorer.refresh.model_catalogue import TAKEN_KIND
-from musicsim.explorer.requests.training import ANSWERS, AUTOMATIC, METHODS, ORDER_LOSS, RANKING, TRAINING_KINDS
+from musicsim.explorer.requests.training import (
+    ANSWERS,
+    ANSWERS_PER_STAGE,
+    AUTOMATIC,
+    METHODS,
+    ORDER_LOSS,
+    RANKING,
+    TRAINING_KINDS,
+)
 from musicsim.library import CODEWORDS_KIND, NATIVE_KIND, Library, ModelRecord
 from musicsim.wording import count, join_words
 
@@ -160,6 +168,43 @@ def headline(report: Mapping[str, Any]) -> tuple[str, str]:
             plainly = f"training was stopped before it was repeated on shuffled {evidence}"
     scores = lead_words(name, leads[name], " before training", evidence)
     return verdict, f"{verdict.capitalize()}: {plainly}. {scores}, on {judges}."
+
+
+def agreement(report: Mapping[str, Any]) -> Lead | None:
+    """Return the share of held-out questions that get the listener's answer before and after training, or None."""
+    agreed = report.get("answers", {}).get("agreed")
+    return None if agreed is None else Lead(**agreed)
+
+
+def agreement_words(lead: Lead) -> str:
+    """Describe the agreement with a listener in one sentence without terms; “within” is half of the 95% interval."""
+    within = max(lead.high - lead.mean, lead.mean - lead.low)
+    return (
+        f"It agrees with you in {100 * lead.after:.0f} of 100 questions it had not seen "
+        f"(before {100 * lead.before:.0f}; sure within {100 * within:.0f})."
+    )
+
+
+def plain_verdict(report: Mapping[str, Any], n_answers: int) -> tuple[str, str]:
+    """Return the verdict of a report, and a sentence without measures that names the next step.
+
+    `n_answers` is the number of answers in the library, which decides how many more are needed for a training on them.
+    """
+    outcome, _ = headline(report)
+    kind = report["settings"]["supervision"]
+    name = TRAINING_KINDS[kind].model_name
+    if outcome == BETTER:
+        return outcome, f"{name} teach something: similar songs rank higher than with the sound alone."
+    if kind == ANSWERS:
+        return outcome, "Your answers do not teach more than the sound knows yet. 25 more would help."
+    found = (
+        "do not teach more than the sound knows" if outcome == NO_DIFFERENCE else "make it worse: the sound is better"
+    )
+    missing = ANSWERS_PER_STAGE - n_answers
+    more = (
+        f"{missing} {'more ' * bool(n_answers)}answers would" if missing > 0 else "Learn from your answers in Compare"
+    )
+    return outcome, f"{name} {found}. {more}."
 
 
 def figures(report: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -30,6 +30,9 @@ TRAINING_KINDS = {
 }
 """Kinds of supervision. Kinds that cover the same number of songs are offered in this order."""
 
+ANSWERS_PER_STAGE = 25
+"""Number of answers after which a training on them is offered."""
+
 ORDER_LOSS = "order"
 LOSSES = {
     "auc": "AUC: the whole ranking",

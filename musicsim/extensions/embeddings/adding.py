@@ -161,7 +161,7 @@ def run_ear_job(library: Library, *, path: str = "", progress: JobProgress, **op
     _, joined_id = add_ear(library, file, progress, **options)
     joined = library.models.get(joined_id)
     progress.outcome = (
-        f"{joined.name} is now in use. To return to Sound, choose it on the Train page, under Models."
+        f"{joined.name} is now in use. To return to Sound, choose it on the Teach page, under Models."
         if joined.is_active
         else f"{joined.name} was added."
     )

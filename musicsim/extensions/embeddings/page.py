@@ -1,4 +1,4 @@
-"""Import of vectors from other programs, and learned ears, on the Train page."""
+"""Import of vectors from other programs, and learned ears, on the Teach page."""
 
 import tempfile
 from dataclasses import asdict

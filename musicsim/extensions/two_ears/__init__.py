@@ -1,6 +1,6 @@
 """Two ears: where two people's tastes differ, a blind test of it, and a playlist for both."""
 
-from musicsim.hooks import Command, Extension, Section
+from musicsim.hooks import MENU, Command, Extension, Section
 
 EXTENSION = Extension(
     name="two_ears",
@@ -9,5 +9,5 @@ EXTENSION = Extension(
             "cli:compare_ears", "Compare your taste with a friend's, and make a playlist for both.", "Learn"
         )
     },
-    sections=(Section("train", "page:draw", title="Two ears", tab="ears", place=25),),
+    sections=(Section("train", "page:draw", title="Two ears", tab="ears", group=MENU, place=40),),
 )

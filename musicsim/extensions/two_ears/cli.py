@@ -38,7 +38,7 @@ def compare_ears(
     save: SaveOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Both models must be trained on answers. The blind questions are in *Train > Two ears*."""
+    """Both models must be trained on answers. The blind questions are in *Teach > ⋯ > Two ears*."""
     with open_library(library) as lib:
         if friend.endswith(MODEL_FILE_ENDING):
             path = Path(friend).expanduser().absolute()

@@ -1,4 +1,4 @@
-"""Two ears on the Train page: what is predicted, blind questions for both people, and a playlist for both."""
+"""Two ears on the Teach page: what is predicted, blind questions for both people, and a playlist for both."""
 
 import secrets
 

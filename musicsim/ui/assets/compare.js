@@ -1,6 +1,6 @@
 // Songs to compare by ear; the listener hears each of them, and answers with a click or a key. The songs have their own
-// sound, so the page's player is only paused and keeps its queue. Answers are sent to Python as one trigger, "action",
-// with their turn.
+// sound: the page's player is paused meanwhile, keeps its queue, and goes on when they are left. Answers are sent to
+// Python as one trigger, "action", with their turn.
 
 import { resolve } from "../../web/addresses.js";
 import { fetchStyle, mount, pagePlayer } from "../../web/component.js";
@@ -41,12 +41,14 @@ class Comparison {
     this.broken = new Set(); // URLs that could not be played
     this.heard = new Map(); // URL -> milliseconds that it has played in this turn
     this.looked = 0; // time of the last look
+    this.isQueueWaiting = false; // true if these songs paused the queue, and nobody has started it since
     this.content = element("div");
     this.status = element("div", { className: "status" }); // never removed, because screen readers would then miss changes
     this.status.setAttribute("role", "status");
     this.reminder = element("div", { className: "reminder" }); // says what is missing before an answer counts
     this.reminder.setAttribute("role", "status");
-    root.append(this.content, this.reminder, this.status);
+    this.waiting = element("div", { className: "waiting" }); // says that the queue is paused
+    root.append(this.content, this.reminder, this.waiting, this.status);
     this.closing = new AbortController();
     const { signal } = this.closing;
     root.addEventListener("keydown", (event) => this.onCard(event), { signal });
@@ -74,6 +76,7 @@ class Comparison {
     this.sound.pause();
     this.sound.remove();
     this.root.remove();
+    if (this.isQueueWaiting && pagePlayer()?.state === "paused") pagePlayer()?.start();
   }
 
   receive({ data, setTriggerValue }) {
@@ -112,6 +115,7 @@ class Comparison {
       return;
     }
     if (!this.isCurrent(song) || this.sound.error) this.load(song);
+    this.isQueueWaiting ||= pagePlayer()?.state === "playing"; // the player then pauses by itself
     this.sound.play().catch((error) => console.debug("compare:", error.name)); // the event "error" has the reasons
   }
 
@@ -295,13 +299,12 @@ class Comparison {
   }
 
   acts() {
-    const none = !this.data.last;
     return element(
       "div",
       { className: "acts" },
       keyButton("unsure", "I am unsure", "u", () => this.answer("unsure")),
       keyButton("skip", "Another question", "s", () => this.answer("skip")),
-      keyButton("undo", "Undo", "z", () => this.answer("undo"), none),
+      ...(this.data.last ? [keyButton("undo", "Undo", "z", () => this.answer("undo"))] : []),
       element("span", { className: "keys", textContent: "← → to move, space to play, Enter to choose" }),
     );
   }
@@ -321,6 +324,9 @@ class Comparison {
   /** Show the state of the sound for these songs. */
   look() {
     this.setVolume();
+    if (this.sound.paused && pagePlayer()?.state === "playing") this.isQueueWaiting = false;
+    const line = this.isQueueWaiting ? "Your queue is paused. It goes on when you leave." : "";
+    if (this.waiting.textContent !== line) this.waiting.textContent = line;
     const now = performance.now();
     const passed = Math.min(now - this.looked, MAX_LOOK_MS);
     this.looked = now;

@@ -1,1 +1,1 @@
-"""Comparisons by ear, a section of the Train page."""
+"""Comparisons by ear, a section of the Teach page."""

@@ -1,7 +1,7 @@
-"""The survey so far: quality of the answers, export and import, and training on the answers."""
+"""The survey so far: progress, quality of the answers, export and import."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import summarize_answers
+from musicsim.explorer.requests.training import ANSWERS_PER_STAGE
 from musicsim.explorer.survey.questions import AnswerSummary
 from musicsim.library import Judgment, Library
 from musicsim.library.importing.answers import AnswersImport, export_answers, import_answers
@@ -18,7 +19,6 @@ from musicsim.ui.base import Key, download, off_if, opinions, plain
 from musicsim.ui.compare.session import clean_name, rename
 from musicsim.wording import count
 
-_STAGE = 25
 _MAX_LISTED = 20
 
 
@@ -34,17 +34,20 @@ class _Imported:
 _IMPORTED: Key[_Imported] = Key("compare_imported", _Imported, "the last import of answers")
 
 
-def show_survey(
-    library: Library, answers: Sequence[Judgment], listener: str, on_train: Callable[[], None] | None
-) -> None:
+def show_progress(library: Library, answers: Sequence[Judgment], listener: str) -> None:
+    """Show the number of answers, of this listener or of all people, and how many complete the current stage."""
+    standing = _summarize(library, answers, listener or None)
+    n, name = standing.n_answers, plain(listener) if listener else "Everybody"
+    goal = max(1, -(-n // ANSWERS_PER_STAGE)) * ANSWERS_PER_STAGE
+    unsure = f", {standing.n_unsure:,} of them unsure" if standing.n_unsure else ""
+    st.progress(1 - (goal - n) / ANSWERS_PER_STAGE, text=f"**{name}**: {n:,} of {goal:,} answers{unsure}")
+
+
+def show_survey(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     """Show the quality of all answers and, if `listener` is not empty, of this listener's; offer actions on them."""
-    left, right = st.columns([3, 2], gap="large")
-    with left:
-        st.header("So far", anchor=False)
+    with st.expander("Your answers", icon=":material/fact_check:", key="compare_answers"):
         _show_quality(library, answers, listener)
-    with right:
-        st.header("Your answers", anchor=False)
-        _show_actions(library, answers, listener, on_train)
+        _show_actions(library, answers, listener)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -52,16 +55,16 @@ def _standing(version: tuple[Any, ...], listener: str | None, _answers: Sequence
     return summarize_answers(_answers, listener)
 
 
-def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) -> None:
+def _summarize(library: Library, answers: Sequence[Judgment], listener: str | None) -> AnswerSummary:
     # ids are never reused, but the listener of an answer can change
     last_id = max((answer.id for answer in answers), default=0)
     version = (library.folder, len(answers), last_id, hash(tuple(answer.listener for answer in answers)))
-    everybody = _standing(version, None, answers)
-    mine = _standing(version, listener, answers) if listener else everybody
-    n, name = mine.n_answers, plain(listener) if listener else "Everybody"
-    missing = _STAGE - n % _STAGE
-    unsure = f", {mine.n_unsure:,} of them unsure" if mine.n_unsure else ""
-    st.progress(n % _STAGE / _STAGE, text=f"**{name}**: {n:,} of {n + missing:,} answers{unsure}")
+    return _standing(version, listener, answers)
+
+
+def _show_quality(library: Library, answers: Sequence[Judgment], listener: str) -> None:
+    everybody = _summarize(library, answers, None)
+    mine = _summarize(library, answers, listener or None)
     st.markdown(f"- {_consistency(mine)}\n- {_prediction(mine)}")
     if everybody.n_listeners > 1:
         people = f"{everybody.n_listeners:,} people gave {count(everybody.n_answers, 'answer')}."
@@ -89,9 +92,7 @@ def _prediction(standing: AnswerSummary) -> str:
     return f"Prediction: on random questions, the model in use at the time gave the same answer in {rate}."
 
 
-def _show_actions(
-    library: Library, answers: Sequence[Judgment], listener: str, on_train: Callable[[], None] | None
-) -> None:
+def _show_actions(library: Library, answers: Sequence[Judgment], listener: str) -> None:
     is_owner = not is_public()
     theirs = opinions(library)  # here, because the file is made without the session
 
@@ -100,15 +101,6 @@ def _show_actions(
         export_answers(library, text, opinions=theirs)
         return text.getvalue()
 
-    if on_train is not None and st.button(
-        "Train on these answers", icon=":material/school:", key="compare_train",
-        **off_if(
-            all(answer.chosen is None for answer in answers), "There are no answers yet.",
-            "Opens *Train* with answers as the source of similarity. About 50 answers are enough to start.",
-        ),
-    ):  # fmt: skip
-        on_train()
-        st.rerun()
     with st.container(horizontal=True):
         download(
             "Export", content, f"answers {library.name}.csv", "text/csv", key="compare_export",

@@ -1,7 +1,5 @@
 """The question of Compare, its settings, and the survey so far."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from musicsim.errors import MusicsimError
@@ -12,7 +10,8 @@ from musicsim.ui.base import openers, opinions, plain
 from musicsim.ui.base.sections import draw_sections
 from musicsim.ui.base.visitors import VISITOR_NAME
 from musicsim.ui.compare import session
-from musicsim.ui.compare.answers import show_survey
+from musicsim.ui.compare.answers import show_progress, show_survey
+from musicsim.ui.compare.learned import show_learned
 from musicsim.ui.components import show_cards
 from musicsim.wording import clean, count
 
@@ -20,14 +19,17 @@ _FORMS = {"odd": "The odd one out", "like": "More like the first"}
 
 
 @st.fragment
-def show_compare(on_train: Callable[[], None] | None) -> None:
-    """Show the question and the survey so far; an answer does not rerun other parts of the page.
-
-    A button calls `on_train` to train on the answers; with None, the button is hidden.
-    """
+def show_compare() -> None:
+    """Show the question and the survey so far; an answer does not rerun other parts of the page."""
     snapshot = openers.snapshot()
     library = snapshot.library
-    listener = _choose_settings(library)
+    answers = opinions(library).judgments.answers()
+    listener = _choose_listener(library)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        show_progress(library, answers, listener)
+        _show_settings(library, listener)
+    if not is_public():
+        show_learned(library, answers, listener)
     if snapshot.n_indexed < session.N_SONGS.get():
         available = count(snapshot.n_indexed, "song")
         st.info(
@@ -36,7 +38,6 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
             icon=":material/info:",
         )
         return
-    answers = opinions(library).judgments.answers()
     if listener:
         try:
             asked = session.pending_question(snapshot, answers, listener)
@@ -49,15 +50,15 @@ def show_compare(on_train: Callable[[], None] | None) -> None:
             )  # fmt: skip
     else:
         st.info("Enter the listener's name. Answers are saved under this name.", icon=":material/person:")
-    show_survey(library, answers, listener, on_train)
+    show_survey(library, answers, listener)
     if listener:
         draw_sections("answers", snapshot)
 
 
-def _choose_settings(library: Library) -> str:
+def _choose_listener(library: Library) -> str:
+    """Return the listener's name; it is empty if several people have answered, and nobody is chosen."""
     known = opinions(library).judgments.listeners()
-    is_owner = not is_public()
-    if not is_owner:
+    if is_public():
         session.LISTENER.set(VISITOR_NAME.get())
     elif session.LISTENER.get() is None and len(known) < 2:  # with several listeners, the person must choose
         session.LISTENER.set(known[0] if known else ME)
@@ -65,19 +66,28 @@ def _choose_settings(library: Library) -> str:
     if listener not in known:
         listener = session.clean_name(listener)
     session.LISTENER.set(listener or None)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    if not listener:
+        _show_listeners(library, listener)
+    return listener
+
+
+def _show_listeners(library: Library, listener: str) -> None:
+    known = opinions(library).judgments.listeners()
+    st.selectbox(
+        "Listener", sorted({*known, listener} - {""}), **session.LISTENER.widget(), index=None,
+        format_func=clean, placeholder="choose or type a name", accept_new_options=True, width=220,
+    )  # fmt: skip
+
+
+def _show_settings(library: Library, listener: str) -> None:
+    with st.popover("More"):
         st.segmented_control(
             "Question", list(_FORMS), format_func=_FORMS.__getitem__, **session.FORM.widget(), required=True,
         )  # fmt: skip
-        if is_owner:
-            st.selectbox(
-                "Listener", sorted({*known, listener} - {""}), **session.LISTENER.widget(), index=None,
-                format_func=clean, placeholder="choose or type a name", accept_new_options=True, width=220,
-            )  # fmt: skip
-        with st.popover("More"):
-            st.segmented_control("Songs", (3, 4), **session.N_SONGS.widget(), required=True)
-            st.toggle(
-                "Show names", **session.SHOW_NAMES.widget(),
-                help="Names are hidden until you answer, so that you judge by ear.",
-            )  # fmt: skip
-    return listener
+        if listener and not is_public():
+            _show_listeners(library, listener)
+        st.segmented_control("Songs", (3, 4), **session.N_SONGS.widget(), required=True)
+        st.toggle(
+            "Show names", **session.SHOW_NAMES.widget(),
+            help="Names are hidden until you answer, so that you judge by ear.",
+        )  # fmt: skip

@@ -7,7 +7,9 @@ from .jobs_view import job_panel as job_panel
 from .jobs_view import start_job as start_job
 from .jobs_view import watch_job as watch_job
 from .measurement import show_measurement as show_measurement
+from .model_button import use_button as use_button
 from .play_button import show_play_button as show_play_button
+from .playlist_row import show_playlist_row as show_playlist_row
 from .song_finder import find_first_song as find_first_song
 from .song_finder import find_names as find_names
 from .song_list import Action as Action

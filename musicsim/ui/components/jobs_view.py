@@ -34,6 +34,9 @@ _IDLE_S = 3.0  # interval at which a page looks for jobs that other tabs and pro
 _ENDED: Key[int | None] = Key(
     "ended_job", lambda: None, "id of the last job that had ended when the session began; 0: none", per_library=True
 )
+_TOLD: Key[int | None] = Key(
+    "told_job", lambda: None, "id of the last job that had ended when the page last ran", per_library=True
+)
 _UPGRADED: Key[set[str]] = Key("upgraded", set, "libraries whose upgrade this session has started")
 
 _ICONS = {
@@ -85,6 +88,7 @@ def library_line(library: Library, *, has_actions: bool) -> None:
     job, last = jobs.current(library), next(iter(library.jobs.recent(1)), None)
     if _ENDED.get() is None:
         _ENDED.set(last.id - last.is_active if last else 0)
+    _tell_end(last)
     _watch(library, "library", view, every_s=_IDLE_S if job is None else 1.0)
     if job is None:
         if has_actions:
@@ -95,6 +99,15 @@ def library_line(library: Library, *, has_actions: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.page_link(PAGES["library"], label="Show job", icon=":material/library_music:")
         st.button("Cancel", key="cancel_current", type="tertiary", on_click=jobs.cancel, args=(library, job.id))
+
+
+def _tell_end(last: Job | None) -> None:
+    """Show a toast if the last job was done during this session; other outcomes stay on the Library page."""
+    ended = 0 if last is None else last.id - last.is_active
+    told = _TOLD.get()
+    if last is not None and told is not None and ended > told and last.state == "done":
+        st.toast(_outcome(last), icon=_ICONS["done"])
+    _TOLD.set(ended)
 
 
 def _watch(library: Library, name: str, view: View, *, query: dict[str, Any] | None = None, **options: Any) -> None:
@@ -140,17 +153,23 @@ def _show_active(library: Library, job: Job, view: View, revision: int | None) -
 
 
 def watch_job(library: Library, *, kinds: Collection[str] = (), revision: int | None = None) -> None:
-    """Show the current or last job; with `kinds`, show only an unfinished job of one of these kinds.
+    """Show the current job, or the last one if it was not done; with `kinds`, only one of these kinds.
 
     The page runs again when the jobs change, or when the library's revision is no longer `revision`.
     """
     line = jobs.active(library)
     job = next(iter(line or library.jobs.recent(1)), None)
-    if job is not None and (not kinds or (job.kind in kinds and job.state != "done")):
+    if job is not None and job.state != "done" and (not kinds or job.kind in kinds):
         job_panel(library, job, revision)
     for waiting in line[1:]:
         if not kinds or waiting.kind in kinds:
             _show_waiting(library, waiting)
+
+
+def latest_training(library: Library) -> Job | None:
+    """Return the running training job, else the last one."""
+    active = jobs.active(library)  # this also updates the state of a job whose process has ended
+    return next((job for job in (*active, *library.jobs.recent()) if job.kind == "train"), None)
 
 
 def watch_training(library: Library, job: Job) -> None:

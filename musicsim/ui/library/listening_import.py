@@ -351,7 +351,8 @@ def _show_result(result: _Result) -> None:
         icon=":material/check_circle:",
     )
     if report.n_matched:
-        st.page_link(PAGES["train"], label="Train a model on this data", icon=":material/school:")
+        to_teachers = {"section": "train"}
+        st.page_link(PAGES["train"], label="Teach with this data", icon=":material/school:", query_params=to_teachers)
 
 
 def _show_imported_lists(result: _Result) -> None:

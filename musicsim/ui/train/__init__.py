@@ -1,1 +1,1 @@
-"""The Train page."""
+"""The Teach page."""

@@ -24,29 +24,13 @@ from musicsim.explorer.refresh.model_text import facts, figures, kind_words, rep
 from musicsim.library import BUILT_IN, Library, ModelRecord
 from musicsim.library.stores.models import MAX_NAME
 from musicsim.ui.base import Key, download, off_if, plain, toast_errors
-from musicsim.ui.base.keys import MODEL
 from musicsim.ui.base.sections import tabs_of
-from musicsim.ui.components import BUSY, show_table, start_job, watch_job
+from musicsim.ui.components import BUSY, show_table, start_job, use_button, watch_job
 
 _COMPARED: Key[list[str]] = Key("models_compared", list, "ids of the two models to compare")
 _REPRESENTATION: Key[str] = Key("model_representation", lambda: "histogram", "kind of representation to add")
 _CODEWORDS: Key[int] = Key("model_codewords", lambda: 1024, "number of codewords of the representation to add")
 _TAU: Key[int] = Key("model_tau", lambda: 4, "codewords per frame of the representation to add")
-
-
-def use_button(library: Library, record: ModelRecord, *, where: str, is_primary: bool = False) -> None:
-    """Show a button that activates a model for this session and for new sessions."""
-
-    def use() -> None:
-        library.models.activate(record.id)
-        MODEL.set(record.id)
-        st.toast(f"{plain(record.name)} is now in use.", icon=":material/check_circle:")
-
-    st.button(
-        "In use" if record.is_active else "Use it", icon=":material/check:", key=f"{where}_use_{record.id}",
-        type="primary" if is_primary else "secondary", on_click=use,
-        **off_if(record.is_active, "New sessions use this model."),
-    )  # fmt: skip
 
 
 def _rename_button(library: Library, record: ModelRecord) -> None:
@@ -115,7 +99,8 @@ def _show_card(library: Library, record: ModelRecord, report: dict[str, Any], *,
     stale = stale_reason(library, record)
     if stale is not None:
         st.caption(f":orange[:material/update: Needs refitting: {plain(stale)}.]")
-    st.caption("  \n".join(plain(line) for line in facts(library, record, report)))
+    with st.expander("Details"):
+        st.caption("  \n".join(plain(line) for line in facts(library, record, report)))
     with st.container(horizontal=True):
         use_button(library, record, where="card")
         _rename_button(library, record)

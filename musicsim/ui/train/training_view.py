@@ -25,17 +25,7 @@ from musicsim.explorer.requests.training import (
 from musicsim.explorer.snapshot.map_columns import UNKNOWN_COLOR
 from musicsim.library import Library
 from musicsim.library.stores.jobs import Job
-from musicsim.ui.base import (
-    AT_ONCE_S,
-    PAGES,
-    Key,
-    describe_option,
-    option_keys,
-    option_limits,
-    plain,
-    value_of,
-    wait_for,
-)
+from musicsim.ui.base import Key, describe_option, option_keys, option_limits, plain, value_of
 from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.components import ask_coverage, chart, start_job
 from musicsim.ui.components.jobs_view import watch_training
@@ -53,23 +43,19 @@ _MANUAL_C: Key[bool] = Key("train_by_hand", lambda: False, "True if the user set
 
 @dataclass(slots=True)
 class _Last:
-    """The kind of supervision and the model in use when the page was last drawn, and the last job seen running."""
+    """The kind of supervision and the model in use when the page was last drawn."""
 
     kind: str = ""
     in_use: str = ""
-    job: int | None = None
 
 
+IS_DETAILED: Key[bool] = Key("train_details", lambda: False, "True if the details of Other teachers are open")
 _LAST: Key[_Last] = Key("train_last", _Last, "state of the page when it was last drawn")
 
 
 def show_start(snapshot: Snapshot, *, busy: bool) -> None:
     """Show a choice of supervision and a button that starts training; `snapshot` uses the model Sound."""
-    assert snapshot.record is not None
-    task = ask_coverage(snapshot)
-    task.wait(AT_ONCE_S)
-    wait_for([task])
-    covered: list[Coverage] | None = value_of(task)
+    covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
     if covered is None:
         return
     enough = {c.kind: c for c in rank_kinds(covered)}
@@ -77,11 +63,6 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
         _SUPERVISION.set(next(iter(enough), _DEFAULT.supervision))
     _fit_to_kind()
     _fit_to_models(snapshot.library)
-    if not enough:
-        st.info(
-            "This library has no data about similar songs yet. Import plays, tags or playlists, or add more songs.",
-            icon=":material/info:",
-        )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if enough:
             st.selectbox(
@@ -101,16 +82,7 @@ def show_start(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def show_options(snapshot: Snapshot) -> None:
-    """Show the kinds of supervision that need data, and the training options; `snapshot` uses the model Sound."""
-    covered: list[Coverage] | None = value_of(ask_coverage(snapshot))
-    lacking = [c for c in covered or () if c.lacks]
-    if lacking:
-        names = ", ".join(TRAINING_KINDS[c.kind].model_name.lower() for c in lacking)
-        reasons = "\n".join(f"- {capitalize(TRAINING_KINDS[c.kind].words)}: {plain(c.lacks)}" for c in lacking)
-        st.caption(f"{len(lacking)} more {'needs' if len(lacking) == 1 else 'need'} data: {names}.", help=reasons)
-        if st.button("Import plays, tags or playlists", icon=":material/upload:", type="tertiary"):
-            SECTIONS["library"].set("listening")
-            st.switch_page(PAGES["library"])
+    """Show the training options; `snapshot` uses the model Sound."""
     left, right = st.columns(2, gap="large")
     with left:
         _show_method(snapshot.library)
@@ -214,31 +186,28 @@ def _start(library: Library) -> None:
 
 
 def select_training(kind: str) -> None:
-    """Choose the supervision for the next training, and open the section of the Train page that starts it."""
+    """Choose the supervision for the next training, and open the section of the Teach page that starts it."""
     _SUPERVISION.set(kind)
     SECTIONS["train"].set("train")
+    IS_DETAILED.set(True)
 
 
-def latest_training(library: Library) -> Job | None:
-    """Return the running training job, or the last one."""
-    jobs.current(library)  # updates the state of a job whose process has ended
-    return next((job for job in library.jobs.recent() if job.kind == "train"), None)
-
-
-def show_training(library: Library, job: Job) -> None:
-    """Show a training job with its curves and buttons to stop it; the page runs again when the job ends."""
-    if job.is_active:
-        _show_running(library, job)
-    else:
-        _show_ended(library, job)
-
-
-def _show_running(library: Library, job: Job) -> None:
-    _LAST.get().job = job.id
-    watch_training(library, job)
+def show_result(library: Library, job: Job) -> None:
+    """Show the curves of a training that runs or has ended, or why it has failed."""
+    if not job.is_active and job.state != "done":
+        _show_failed(library, job)
+        return
     points = library.jobs.trace(job.id)
+    if job.state == "done":
+        duration = clock(max(0.0, job.updated_at - job.created_at))
+        st.markdown(f"Trained **{plain(job.arguments['name'])}** in {duration}")
     if points:
         _show_charts(points, job)
+
+
+def show_running(library: Library, job: Job) -> None:
+    """Show the progress of a training with buttons to stop it; the page runs again when the job ends."""
+    watch_training(library, job)
     is_stopping = job.finish_requested or job.cancel_requested
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -254,14 +223,9 @@ def _show_running(library: Library, job: Job) -> None:
             st.caption("Canceling…" if job.cancel_requested else "Keeping the best metric so far…")
 
 
-def _show_ended(library: Library, job: Job) -> None:
+def _show_failed(library: Library, job: Job) -> None:
     duration = clock(max(0.0, job.updated_at - job.created_at))
     name = plain(job.arguments["name"])
-    if job.state == "done":
-        was_watched = _LAST.get().job == job.id  # keep the curves visible after the end
-        with st.expander(f"Trained **{name}** in {duration}", was_watched, icon=":material/show_chart:"):
-            _show_charts(library.jobs.trace(job.id), job)
-        return
     if job.state == "failed":
         st.error(plain(job.message), icon=":material/error:")
     elif job.state == "cancelled":

@@ -9,8 +9,7 @@ from musicsim.explorer import BETTER, LEARNED_KIND, NO_DIFFERENCE, WORSE, Snapsh
 from musicsim.explorer.refresh.model_text import describe_split, figures, headline, path_rows, report_of, source_rows
 from musicsim.library import ModelRecord, Song
 from musicsim.ui.base import Key, kept, plain
-from musicsim.ui.components import row_of, show_song_list, show_table, start_job
-from musicsim.ui.train.models_view import use_button
+from musicsim.ui.components import row_of, show_song_list, show_table, start_job, use_button
 from musicsim.wording import count
 
 _MAX_SETTINGS = 6
@@ -26,16 +25,12 @@ def show_verdict(snapshot: Snapshot, *, busy: bool) -> None:
     shown: Key[str] = Key(f"verdict_of_{newest}", lambda: newest, "id of the model whose verdict is shown")
     if shown.get() not in reports:
         shown.set(newest)
+    if len(reports) > 1:
+        st.selectbox("Model", list(reports), **shown.widget(), format_func=lambda i: reports[i][0].name, width=360)
     record, report = reports[shown.get()]
     _show_headline(snapshot, record, report, busy=busy)
-    details = st.expander("Details", icon=":material/table_chart:", key="verdict_details", on_change="rerun")
-    if not details.open:
-        return
-    with details:
-        if len(reports) > 1:
-            st.selectbox("Model", list(reports), **shown.widget(), format_func=lambda i: reports[i][0].name, width=360)
-        _show_scores(report)
-        _show_changes(snapshot, report["changed"])
+    _show_scores(report)
+    _show_changes(snapshot, report["changed"])
 
 
 def _show_headline(snapshot: Snapshot, record: ModelRecord, report: dict[str, Any], *, busy: bool) -> None:

@@ -1,4 +1,4 @@
-"""Tests of the user's vectors on the Train page."""
+"""Tests of the user's vectors on the Teach page."""
 
 import io
 from pathlib import Path

@@ -29,7 +29,7 @@ def test_listener_sees_and_saves_their_taste(page, address, home):
     card.get_by_text("Ask me what would narrow this").click()
     page.wait_for_selector(IDLE)
     before = question.get_attribute("data-turn")
-    page.get_by_role("heading", name="Train", exact=True).click()
+    page.get_by_role("heading", name="Teach", exact=True).click()
     page.keyboard.press("s")
     expect(question).not_to_have_attribute("data-turn", str(before))
     expect(card.get_by_role("switch")).to_be_checked()
