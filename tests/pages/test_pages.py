@@ -58,7 +58,7 @@ def test_every_page_opens(full, page):
 
 def test_error_names_nonexistent_folder(full):
     app = open_page("library")
-    app.text_input(key="library_folder").set_value("/nowhere/music")
+    app.text_input(key="library_folder").set_value("/nowhere/music").run()
     app.button[[b.label for b in app.button].index("Add the folder")].click().run()
     assert not app.exception
     assert any("/nowhere/music" in e.value for e in app.error)
@@ -88,7 +88,7 @@ def busy(full):
 
 def test_folder_waits_for_running_job_and_can_be_canceled(busy, tmp_path):
     app = open_page("library")
-    app.text_input(key="library_folder").set_value(str(tmp_path))
+    app.text_input(key="library_folder").set_value(str(tmp_path)).run()
     app.button[labels(app).index("Add the folder")].click().run()
     assert not app.exception
     job = busy.jobs.recent()[0]
@@ -177,7 +177,7 @@ def test_songs_can_be_played_before_the_first_map(full):
 @pytest.mark.parametrize("address", ["reference://x", "https://host/x::data:y", "sftp://me:S3CRET@host/music"])
 def test_refused_address_starts_no_job(full, address):
     app = open_page("library")
-    app.text_input(key="library_folder").set_value(address)
+    app.text_input(key="library_folder").set_value(address).run()
     app.button[[b.label for b in app.button].index("Add the folder")].click().run()
     assert not app.exception
     assert len(app.error) == 1
@@ -186,7 +186,7 @@ def test_refused_address_starts_no_job(full, address):
 
 
 def test_new_library_is_created_and_shown(full):
-    app = open_page("library")
+    app = open_page("library", "settings")
     app.text_input(key="library_new").set_value("Jazz").run()
     assert not app.exception
     assert app.sidebar.selectbox[0].value == "Jazz"
@@ -198,7 +198,7 @@ def test_own_music_goes_to_library_separate_from_demo(full, tmp_path):
     full.files.add_roots([demo_folder(full)])
     write_song(tmp_path / "mine" / "one.flac", title="Only one", seconds=25)
     app = open_page("library")
-    app.text_input(key="library_folder").set_value(str(tmp_path / "mine"))
+    app.text_input(key="library_folder").set_value(str(tmp_path / "mine")).run()
     app.button[[b.label for b in app.button].index("Add the folder")].click().run()
     assert not app.exception
     assert app.sidebar.selectbox[0].value == "My music"
@@ -212,16 +212,48 @@ def test_more_own_music_goes_to_existing_library(full, tmp_path):
     own = open_library(create_library("My music").name)
     own.jobs.update(own.jobs.create("refresh", {}, pid=os.getpid()), state="running")  # so that the new job waits
     app = open_page("library")
-    field = app.text_input(key="library_own")
-    assert (field.label, field.value) == ("Library for your music", "My music")
-    assert "your library *My music*" in field.help
-    app.text_input(key="library_folder").set_value(str(tmp_path))
+    assert not app.toggle(key="library_mix").value
+    app.text_input(key="library_folder").set_value(str(tmp_path)).run()
     app.button[labels(app).index("Add the folder")].click().run()
     assert not app.exception
     assert not app.error
     assert app.sidebar.selectbox[0].value == "My music"
     assert own.jobs.recent()[0].arguments == {"paths": [str(tmp_path)]}
     assert full.jobs.recent() == []
+
+
+def test_own_music_is_mixed_with_demo_on_request(full, tmp_path):
+    full.files.add_roots([demo_folder(full)])
+    full.jobs.update(full.jobs.create("refresh", {}, pid=os.getpid()), state="running")  # so that the new job waits
+    app = open_page("library")
+    app.toggle(key="library_mix").set_value(True).run()
+    app.text_input(key="library_folder").set_value(str(tmp_path)).run()
+    app.button[labels(app).index("Add the folder")].click().run()
+    assert not app.exception
+    assert full.jobs.recent()[0].arguments == {"paths": [str(tmp_path)]}
+
+
+def test_folder_is_chosen_by_clicks(full, tmp_path):
+    music = tmp_path / "music"
+    for name in ("Rock", "jazz", "Jamaica", ".hidden"):
+        (music / name / "inner").mkdir(parents=True)
+    (music / "file").touch()
+    app = open_page("library")
+    assert app.button[labels(app).index("Add the folder")].disabled
+
+    def offered():
+        return [b.label for b in app.button if (b.key or "").startswith("library_folder_")]
+
+    app.text_input(key="library_folder").set_value(str(music)).run()
+    assert offered() == ["Up", "Jamaica", "jazz", "Rock"]
+    app.text_input(key="library_folder").set_value(str(music / "ja")).run()
+    assert offered() == ["Up", "Jamaica", "jazz"]
+    app.button(key="library_folder_1").click().run()
+    assert app.text_input(key="library_folder").value == str(music / "jazz")
+    assert offered() == ["Up", "inner"]
+    app.button(key="library_folder_up").click().run()
+    assert app.text_input(key="library_folder").value == str(music)
+    assert not app.button[labels(app).index("Add the folder")].disabled
 
 
 def test_empty_library_sections_have_messages(full):
