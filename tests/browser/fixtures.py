@@ -74,6 +74,7 @@ def built_home(made_once) -> Path:
         Image.new("RGB", (400, 400), (0, 114, 178)).save(music / "Artist tones" / "cover.png")
         with open_library(folder / "home" / "library") as library:
             library.add(music, n_workers=1)
+            library.set_text("machine.daily", '{"automatic": false}')  # ten plays would start the daily mixes
             refresh(library)
         with open_library(folder / "home" / "single") as library:
             library.add(next(music.rglob("*.flac")))

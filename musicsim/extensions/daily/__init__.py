@@ -1,4 +1,4 @@
-"""A new mix every day, and automatic pickup of new files."""
+"""New mixes every day, and watched folders whose new files are noticed."""
 
 from musicsim.hooks import Command, Extension, JobKind, Section
 
@@ -16,7 +16,7 @@ EXTENSION = Extension(
         "pickup": JobKind("watching:pick_up", "Picking up new files", unit="file", uses_pool=True),
         "daily": JobKind("watching:make_mixes", "Making today's mixes", unit="mix"),
     },
-    sections=(Section("playlist", "page:draw", title="Daily mixes", place=30),),
+    sections=(Section("playlists", "page:draw", title="Today", place=10), Section("folder", "page:draw_folder")),
     http_router="server:router",
     hooks={"lifespan": "server:keep_watching"},
 )

@@ -93,7 +93,7 @@ def update_state(library: Library, change: Callable[[DailyState], DailyState]) -
 
 
 def _mix_of(plan: Plan, drawn: GeneratedPlaylist, seed: int) -> DailyMix:
-    """Return a generated playlist as a mix, with the reasons that the Playlist page shows."""
+    """Return a generated playlist as a mix, with the reasons that the Playlists page shows."""
     taken = [[*pair, edge.reason, edge.probability, edge.label] for pair, edge in drawn.steps.items()]
     details = {"taken": taken, "seed": seed, "notes": [plan.why, *drawn.notes]}
     return DailyMix(plan.name, plan.why, tuple(song.id for song in drawn.songs), drawn.duration_s, details)

@@ -1,4 +1,4 @@
-"""Options of daily mixes and of the automatic pickup, and the limits that they set: hours, battery and processors."""
+"""Options of daily mixes and of watched folders, and the limits that they set: hours, battery and processors."""
 
 import os
 import subprocess
@@ -16,7 +16,9 @@ from musicsim.explorer import option, settle
 from musicsim.library import Library, absolute, lower_priority
 from musicsim.progress import Canceled, Progress
 
-ANY, NONE = "any", "none"
+ANY, NONE, ALL = "any", "none", "all"
+PLAYS_TO_START = 10
+"""Plays in the app's player after which mixes are made every day, unless the switch was used."""
 _KEY = "machine.daily"  # not restored from a backup, because folders and hours belong to this machine
 ON_BATTERY = "This machine runs on battery, so nothing is done."
 POWER_SUPPLIES = Path("/sys/class/power_supply")
@@ -30,8 +32,12 @@ class DailyOptions:
     """Changes of the settings; None and () keep the current value."""
 
     automatic: bool | None = option(
-        None, "Make mixes every day and pick up new files while the app is running.",
-        label="A new mix every day, and automatic pickup of new files",
+        None, f"Make mixes every day while the app is running; by default, from the first {PLAYS_TO_START} plays on.",
+        label="New mixes every day",
+    )  # fmt: skip
+    watched: tuple[str, ...] = option(
+        (), f"Folder in which to notice new files while the app is running; `{ALL}` for all folders, `{NONE}` for no "
+        "folder.", label="Watch", flags=("--watched",),
     )  # fmt: skip
     hours: str | None = option(
         None, f"Hours of the day in which this may happen, such as 2-6, in local time; `{ANY}` for all hours.",
@@ -61,12 +67,25 @@ class DailyOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DailySettings:
-    automatic: bool = False
+    automatic: bool | None = None  # None: from a number of plays on
+    watched: tuple[str, ...] | None = None  # folders, or ALL; never None once the settings are made
     hours: str = ""  # such as 2-6; empty: all hours
     cpu: int = 50
     every: int = 10
     folder: str = ""
     servers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.watched is None:  # version 1.0 stored one switch for mixes and all folders
+            object.__setattr__(self, "watched", (ALL,) if self.automatic else ())
+
+    def has_mixes(self, library: Library) -> bool:
+        """Return whether the app makes mixes every day."""
+        return library.player_plays.count() >= PLAYS_TO_START if self.automatic is None else self.automatic
+
+    def watches(self, folder: Path) -> bool:
+        """Return whether the app notices new files in one of the library's folders."""
+        return bool({ALL, os.fspath(folder)} & set(self.watched or ()))
 
     def change(self, options: DailyOptions) -> "DailySettings":
         """Return the settings with the given options."""
@@ -77,6 +96,9 @@ class DailySettings:
             new["folder"] = "" if new["folder"] in ("", NONE) else str(absolute(new["folder"]))
         if "servers" in new:
             new["servers"] = tuple(name for name in new["servers"] if name != NONE)
+        if "watched" in new:
+            folders = [name for name in new["watched"] if name != NONE]
+            new["watched"] = (ALL,) if ALL in folders else tuple(str(absolute(name)) for name in folders)
         return replace(self, **new)
 
 
@@ -97,6 +119,18 @@ def read_settings(library: Library) -> DailySettings:
 
 def change_settings(library: Library, options: DailyOptions) -> None:
     library.update_text(_KEY, lambda text: _json.dump_json(parse_stored(_json, text).change(options)).decode())
+
+
+def watch_folder(library: Library, folder: Path, *, is_on: bool) -> None:
+    """Turn the watching of one folder on or off."""
+
+    def change(text: str | None) -> str:
+        settings = parse_stored(_json, text)
+        others = {os.fspath(root) for root in (*library.files.roots(), folder) if settings.watches(root)}
+        folders = others | {os.fspath(folder)} if is_on else others - {os.fspath(folder)}
+        return _json.dump_json(replace(settings, watched=tuple(sorted(folders)))).decode()
+
+    library.update_text(_KEY, change)
 
 
 def includes(hours: str, now: datetime) -> bool:

@@ -1,46 +1,84 @@
-"""Daily mixes on the Playlist page: the mixes with the reason for each, the switch and the settings."""
+"""Daily mixes on the Playlists page, and the switch that watches a folder on the Library page."""
 
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 
 import streamlit as st
 
-from musicsim.explorer import Snapshot
-from musicsim.extensions.daily.mixes import DailyMix, MixRun, playlist_servers, read_state, summarize, undo_daily_mixes
-from musicsim.extensions.daily.options import ANY, NONE, DailyOptions, DailySettings, change_settings, read_settings
+from musicsim.addresses import is_address
+from musicsim.explorer import PlaylistDraft, Snapshot
+from musicsim.extensions.daily.mixes import (
+    SOURCE,
+    DailyMix,
+    DailyState,
+    MixRun,
+    playlist_servers,
+    read_state,
+    summarize,
+    undo_daily_mixes,
+)
+from musicsim.extensions.daily.options import (
+    ANY,
+    NONE,
+    PLAYS_TO_START,
+    DailyOptions,
+    DailySettings,
+    change_settings,
+    read_settings,
+    watch_folder,
+)
 from musicsim.extensions.daily.watching import start_mixes
 from musicsim.library import OWN_PLAYLISTS
+from musicsim.ui import PLAYLIST_NAME, open_draft
 from musicsim.ui.base import describe_option, off_if, option_limits, plain, toast_errors
-from musicsim.ui.components import BUSY, show_play_button, watch_job
-from musicsim.wording import clock, count
+from musicsim.ui.components import BUSY, show_playlist_row, watch_job
+from musicsim.wording import capitalize, clock, count
 
 
 def draw(snapshot: Snapshot, *, busy: bool) -> None:
-    """Draw the switch, the mixes and the settings."""
-    library, state = snapshot.library, read_state(snapshot.library)
-    settings = read_settings(library)
-    st.toggle(
-        **describe_option(DailyOptions, "automatic"), value=settings.automatic, key="daily_automatic",
-        on_change=lambda: change_settings(library, DailyOptions(automatic=st.session_state["daily_automatic"])),
-    )  # fmt: skip
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.button(
-            "Make today's mixes now", icon=":material/today:", key="daily_make", on_click=_make, args=(snapshot,),
-            **off_if(busy, BUSY),
+    """Draw the mixes of the day, the switch, and a menu."""
+    library, state, settings = snapshot.library, read_state(snapshot.library), read_settings(snapshot.library)
+    is_on = settings.has_mixes(library)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.header("Today", anchor=False, width="content")
+        st.toggle(
+            **describe_option(DailyOptions, "automatic"), value=is_on, key="daily_automatic",
+            on_change=lambda: change_settings(library, DailyOptions(automatic=st.session_state["daily_automatic"])),
         )  # fmt: skip
         st.button(
-            "Undo", icon=":material/undo:", key="daily_undo", on_click=_undo, args=(snapshot,),
-            **off_if(
-                busy or state.current is None, BUSY if busy else "There are no mixes yet.",
-                "Return to the mixes of the day before.",
-            ),
+            "Make them now", icon=":material/today:", key="daily_make", type="tertiary", on_click=_make,
+            args=(snapshot,), **off_if(busy, BUSY),
         )  # fmt: skip
+        with st.popover("Options", icon=":material/more_horiz:", key="daily_more", type="tertiary"):
+            _show_more(snapshot, state, settings, busy=busy)
     watch_job(library, kinds=("daily", "pickup"), revision=snapshot.revision)
-    if state.current is None:
-        st.caption("There are no daily mixes yet.")
+    if state.current is not None:
+        for number, mix in enumerate(state.current.mixes):
+            _show_mix(snapshot, state.current, number, mix)
+    elif is_on:
+        st.caption("The first mixes are made soon, while the app is running.")
     else:
-        _show_run(snapshot, state.current)
-    with st.expander("Settings", icon=":material/settings:"):
-        _show_settings(snapshot, settings)
+        n_left = PLAYS_TO_START - library.player_plays.count() if settings.automatic is None else 0
+        begins = f" They start by themselves after {count(n_left, 'more play')}." if n_left else ""
+        st.caption(
+            "Mixes of about an hour: around last week, loved songs not played lately, and regions of your music."
+            + begins
+        )
+
+
+def draw_folder(snapshot: Snapshot, *, busy: bool, folder: Path) -> None:
+    """Draw the switch that watches a music folder."""
+    library, settings = snapshot.library, read_settings(snapshot.library)
+    key = f"daily_watch_{folder}"
+    st.toggle(
+        "Watch", settings.watches(folder), key=key,
+        on_change=lambda: watch_folder(library, folder, is_on=st.session_state[key]),
+        **off_if(
+            is_address(folder), "Addresses are not watched, because listing them may cost money.",
+            f"New, changed and missing files are noticed while the app is running, every {settings.every} minutes.",
+        ),
+    )  # fmt: skip
 
 
 def _make(snapshot: Snapshot) -> None:
@@ -56,30 +94,37 @@ def _undo(snapshot: Snapshot) -> None:
         )
 
 
-def _show_run(snapshot: Snapshot, run: MixRun) -> None:
-    made_at = datetime.fromtimestamp(run.made_at).strftime("%Y-%m-%d %H:%M")
-    st.caption(f"Last run: {made_at} · {plain(summarize(run))}")
-    for number, mix in enumerate(run.mixes):
-        _show_mix(snapshot, run, number, mix)
-    for skipped in run.skipped:
-        st.caption(f"Not made: {plain(skipped.name)}. {plain(skipped.reason)}")
+def _show_more(snapshot: Snapshot, state: DailyState, settings: DailySettings, *, busy: bool) -> None:
+    """Show the last run, the mixes that were not made, and the settings."""
+    run = state.current
+    if run is not None:
+        made_at = datetime.fromtimestamp(run.made_at).strftime("%Y-%m-%d %H:%M")
+        st.caption(f"Last run: {made_at} · {plain(summarize(run))}")
+        for skipped in run.skipped:
+            st.caption(f"Not made: {plain(skipped.name)}. {plain(skipped.reason)}")
+        st.button(
+            "Return to the day before", icon=":material/undo:", key="daily_undo", on_click=_undo, args=(snapshot,),
+            **off_if(busy, BUSY),
+        )  # fmt: skip
+    _show_settings(snapshot, settings)
 
 
 def _show_mix(snapshot: Snapshot, run: MixRun, number: int, mix: DailyMix) -> None:
-    present = snapshot.songs_by_id(mix.song_ids)
-    with st.container(border=True):
-        st.markdown(
-            f"**{plain(mix.name)}** · {count(len(present), 'song')} · {clock(mix.duration_s)}  \n{plain(mix.why)}"
-        )
-        with st.container(horizontal=True, gap="small"):
-            show_play_button(
-                "Play", key=f"daily_play_{number}", library=snapshot.library, song_ids=[song.id for song in present],
-                disabled_because="" if present else "The songs are no longer in the library.",
-            )  # fmt: skip
-            st.button(
-                "Save a copy", icon=":material/save:", key=f"daily_copy_{number}", on_click=_copy,
-                args=(snapshot, f"{mix.name}, {run.day}", mix),
-            )  # fmt: skip
+    present = snapshot.present_ids(mix.song_ids)
+    show_playlist_row(
+        snapshot.library, capitalize(mix.name.removeprefix("Daily mix: ")),
+        f"{count(len(present), 'song')} · {clock(mix.duration_s)} · {mix.why}", key=f"daily_{number}",
+        song_ids=present, on_open=partial(_open, snapshot, mix),
+        actions={"Save a copy": partial(_copy, snapshot, f"{mix.name}, {run.day}", mix)},
+        nothing_to_play="" if present else "The songs are no longer in the library.",
+    )  # fmt: skip
+
+
+def _open(snapshot: Snapshot, mix: DailyMix) -> None:
+    saved = next((one for one in snapshot.library.playlists(source=SOURCE) if one.name == mix.name), None)
+    if saved is not None:  # others may have made or undone mixes in the meantime
+        open_draft(snapshot, PlaylistDraft.from_saved(saved, snapshot))
+        PLAYLIST_NAME.set(mix.name)
 
 
 def _copy(snapshot: Snapshot, name: str, mix: DailyMix) -> None:

@@ -61,10 +61,10 @@ def _watch(is_over: threading.Event) -> None:
                 continue
             library = open_library()
             settings = read_settings(library)
-            if not settings.automatic:
+            if not settings.watched and not settings.has_mixes(library):
                 continue
             if watcher is None or watcher.library is not library:
-                watcher = Watcher(library)
+                watcher = Watcher(library, obeys_switches=True)
             words = watcher.step(settings).words
         except (MusicsimError, OSError, sa.exc.SQLAlchemyError) as error:
             words = f"the daily check failed: {error}"

@@ -50,8 +50,8 @@ class FileChanges(NamedTuple):
     digest: str  # hash of the changes, which tells whether they were already tried
 
 
-def find_changes(library: Library) -> FileChanges:
-    """Compare the sizes and times of all files with the library; takes 1 kB per file.
+def find_changes(library: Library, roots: Sequence[Path]) -> FileChanges:
+    """Compare the sizes and times of all files in some of the library's folders with the library; 1 kB per file.
 
     Addresses such as ``s3://…`` are left out, because listing them may cost money. A folder that does not exist is left
     out, because its drive may be unplugged; a scan would mark its songs as missing.
@@ -64,7 +64,7 @@ def find_changes(library: Library) -> FileChanges:
     remote = remote_folders(library.folder)
     folders: list[str] = []
     digest = blake2b(digest_size=16)
-    for root in library.files.roots():
+    for root in roots:
         if addresses.is_address(root) or not root.exists():
             continue
         found = find_audio([root], absent_ok=True)
@@ -99,10 +99,13 @@ class Step(NamedTuple):
 
 
 class Watcher:
-    """Starts at most one job per :meth:`step`, and only if no other job is running."""
+    """Starts at most one job per :meth:`step`, and only if no other job is running.
 
-    def __init__(self, library: Library, *, ignore_battery: bool = False) -> None:
-        self.library, self._ignore_battery = library, ignore_battery
+    It watches all folders and makes mixes every day; with `obeys_switches`, only if the settings say so.
+    """
+
+    def __init__(self, library: Library, *, ignore_battery: bool = False, obeys_switches: bool = False) -> None:
+        self.library, self._ignore_battery, self._obeys_switches = library, ignore_battery, obeys_switches
         self._checked = float("-inf")  # monotonic time of the last check for new files
         self._jobs: dict[str, int] = {}  # ids of jobs, keyed by the digest of the changes or by the day
 
@@ -115,13 +118,19 @@ class Watcher:
         if running is not None:
             return Step(f"{jobs.job_kinds()[running.kind].title}.", is_last=False)
         limits = {"hours": settings.hours, "cpu": settings.cpu, "ignore_battery": self._ignore_battery}
-        if time.monotonic() - self._checked >= 60 * settings.every:
+        roots = [root for root in self.library.files.roots() if not self._obeys_switches or settings.watches(root)]
+        if roots and time.monotonic() - self._checked >= 60 * settings.every:
             self._checked = time.monotonic()
-            changes = find_changes(self.library)
+            changes = find_changes(self.library, roots)
             if changes.folders and not self._is_tried(changes.digest):
                 folders = {"folders": changes.folders}
                 self._jobs[changes.digest] = jobs.start(self.library, "pickup", folders | limits)
                 return Step(f"Picking up new files in {', '.join(changes.folders)}.", is_last=False)
+        return self._step_to_mixes(settings, limits)
+
+    def _step_to_mixes(self, settings: DailySettings, limits: dict[str, Any]) -> Step:
+        if self._obeys_switches and not settings.has_mixes(self.library):
+            return Step("There are no new files.")
         today = date.today().isoformat()
         if self.library.models.active() is None:
             return Step("There are no new files, and no songs for mixes.")

@@ -33,6 +33,11 @@ class PlayerPlays(Tables):
         j = schema.judgments.c
         return self._value(sa.select(sa.func.max(j.id)).where(j.kind == _PLAY)) or 0
 
+    def count(self) -> int:
+        """Return the number of plays whose time is known."""
+        j = schema.judgments.c
+        return int(self._value(sa.select(sa.func.count()).where(j.kind == _PLAY)))
+
     def play_times(self) -> tuple[Int64Array, Float64Array]:
         """Return the song id and time (seconds since 1970) of each play, in any order; version 1.0 stored no times."""
         j = schema.judgments.c

@@ -13,7 +13,9 @@ from musicsim.library.archive.backups import backups_of, new_backup_path
 from musicsim.library.db.settings import INDEX_KINDS
 from musicsim.library.scan.files import IGNORE_FILE
 from musicsim.ui.base import off_if, plain
+from musicsim.ui.base.sections import draw_sections
 from musicsim.ui.components import BUSY, start_job
+from musicsim.ui.library.add_music import show_new_library
 from musicsim.wording import count
 
 
@@ -37,6 +39,7 @@ def show_folders(snapshot: Snapshot, *, busy: bool) -> None:
     for number, root in enumerate(roots):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(plain(root) + ("" if is_address(root) or root.exists() else " · :red[not found]"))
+            draw_sections("folder", snapshot, folder=root)
             st.button(
                 "Scan again", icon=":material/refresh:", key=f"scan_{number}",
                 on_click=start_job, args=(library, "scan"), kwargs={"folders": [str(root)]},
@@ -107,6 +110,7 @@ def show_settings(snapshot: Snapshot, *, busy: bool) -> None:
         kwargs={"force": True}, **off_if(not snapshot.n_songs, "There are no songs yet."),
     )  # fmt: skip
     st.caption(f"This library is stored in {plain(library.folder)}.")
+    show_new_library()
     _show_backups(library)
 
 

@@ -10,7 +10,7 @@ from musicsim import LIBRARY_FILE
 from musicsim.api import filter_routes, routes
 from musicsim.explorer import jobs
 from musicsim.extensions.daily.mixes import SOURCE, make_daily_mixes
-from musicsim.extensions.daily.options import DailySettings, read_settings
+from musicsim.extensions.daily.options import PLAYS_TO_START, DailySettings, read_settings
 from musicsim.hooks import Lifespan
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from musicsim.ui.app import app_options
@@ -36,10 +36,16 @@ def test_command_changes_settings(full, tmp_path):
     changed = ("--automatic", "--hours", "22-6", "--cpu", "25", "--every", "30", "--folder", tmp_path)
     out, _ = run("daily", *changed, library=full.folder)
     assert "automatic: on" in out
-    assert read_settings(full) == DailySettings(automatic=True, hours="22-6", cpu=25, every=30, folder=str(tmp_path))
+    assert read_settings(full) == DailySettings(
+        automatic=True, watched=(), hours="22-6", cpu=25, every=30, folder=str(tmp_path)
+    )
     assert full.playlists(source=SOURCE) == []
     run("daily", "--no-automatic", "--hours", "any", "--folder", "none", library=full.folder)
-    assert read_settings(full) == DailySettings(cpu=25, every=30)
+    assert read_settings(full) == DailySettings(automatic=False, cpu=25, every=30)
+    run("daily", "--watched", tmp_path, library=full.folder)
+    assert read_settings(full).watched == (str(tmp_path),)
+    run("daily", "--watched", "none", library=full.folder)
+    assert read_settings(full).watched == ()
     run("daily", "--hours", "6", library=full.folder, expect=2)
     run("watch", "--hours", "6", library=full.folder, expect=2)
 
@@ -81,23 +87,59 @@ def test_visitors_have_neither_routes_nor_automatic_work(full, monkeypatch):
 @pytest.mark.long
 def test_page_shows_mixes_and_saves_settings(full):
     make_daily_mixes(full)
-    app = open_page("playlist", "Daily mixes")
+    app = open_page("playlist")
     first, *_ = full.playlists(source=SOURCE)
-    assert first.name in said(app)
+    assert first.name.removeprefix("Daily mix: ").casefold() in " ".join(labels(app)).casefold()
     assert "Not made: Daily mix: around last week. No plays of the last seven days are known." in said(app)
-    app.button(key="daily_copy_0").click().run()
+    app.menu_button(key="daily_0_menu").click("Save a copy").run()
     (copy,) = full.playlists(source=OWN_PLAYLISTS)
     assert copy.song_ids == first.song_ids
     app.toggle(key="daily_automatic").set_value(True).run()
     app.text_input(key="daily_hours").set_value("2-6")
     app.number_input(key="daily_cpu").set_value(25)
     app.button(key="daily_save").click().run()
-    assert read_settings(full) == DailySettings(automatic=True, hours="2-6", cpu=25)
+    assert read_settings(full) == DailySettings(automatic=True, watched=(), hours="2-6", cpu=25)
     app.text_input(key="daily_hours").set_value("noon")
     app.button(key="daily_save").click().run()
     assert not app.exception
     assert read_settings(full).hours == "2-6"
     app.button(key="daily_undo").click().run()
     assert full.playlists(source=SOURCE) == []
-    assert "Make today's mixes now" in labels(app)
-    assert "There are no daily mixes yet." in said(app)
+    assert "Make them now" in labels(app)
+    assert "The first mixes are made soon" in said(app)
+
+
+def test_daily_mix_opens_as_playlist(full):
+    make_daily_mixes(full)
+    app = open_page("playlist")
+    app.button(key="daily_0_open").click().run()
+    assert not app.exception
+    assert app.session_state["playlist"].song_ids == full.playlists(source=SOURCE)[0].song_ids
+
+
+def test_mixes_start_after_ten_plays(full):
+    song = full.songs()[0].id
+    assert "They start by themselves after 10 more plays." in said(open_page("playlist"))
+    for n in range(PLAYS_TO_START):
+        assert not read_settings(full).has_mixes(full)
+        full.player_plays.add_play(song)
+        assert full.player_plays.count() == n + 1
+    app = open_page("playlist")
+    assert app.toggle(key="daily_automatic").value
+    app.toggle(key="daily_automatic").set_value(False).run()
+    assert not read_settings(full).has_mixes(full)
+    assert "start by themselves" not in said(app)
+
+
+def test_folder_is_watched_by_a_toggle_next_to_it(full, tmp_path):
+    folder = tmp_path / "music"
+    folder.mkdir()
+    full.files.add_roots([folder])
+    app = open_page("library", "folders")
+    toggle = app.toggle(key=f"daily_watch_{folder}")
+    assert not toggle.value
+    toggle.set_value(True).run()
+    settings = read_settings(full)
+    assert [root for root in full.files.roots() if settings.watches(root)] == [folder]
+    app.toggle(key=f"daily_watch_{folder}").set_value(False).run()
+    assert read_settings(full).watched == ()

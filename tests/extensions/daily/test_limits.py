@@ -71,10 +71,10 @@ def test_options_change_only_what_is_given(tiny_library, tmp_path):
     change_settings(tiny_library, options)
     change_settings(tiny_library, DailyOptions(cpu=25))
     assert read_settings(tiny_library) == DailySettings(
-        automatic=True, hours="2-6", cpu=25, folder=str(tmp_path), servers=("home",)
+        automatic=True, watched=(), hours="2-6", cpu=25, folder=str(tmp_path), servers=("home",)
     )
     change_settings(tiny_library, DailyOptions(automatic=False, hours="any", folder="none", servers=("none",)))
-    assert read_settings(tiny_library) == DailySettings(cpu=25)
+    assert read_settings(tiny_library) == DailySettings(automatic=False, cpu=25)
     tiny_library.set_text("machine.daily", "{damaged")
     assert read_settings(tiny_library) == DailySettings()
 

@@ -8,7 +8,7 @@ import pytest
 
 from musicsim.explorer import jobs
 from musicsim.extensions.daily.mixes import SOURCE, read_state
-from musicsim.extensions.daily.options import DailySettings
+from musicsim.extensions.daily.options import DailyOptions, DailySettings, change_settings, read_settings, watch_folder
 from musicsim.extensions.daily.watching import Watcher, find_changes
 from tests.command import run
 from tests.extensions.daily.test_limits import EMPTYING, supplies
@@ -32,9 +32,9 @@ def state_of(library):
 
 def test_changes_are_noticed_without_reading_files(tiny_library, own_music):
     tiny_library.add(own_music, n_workers=1)
-    assert find_changes(tiny_library).folders == []
+    assert find_changes(tiny_library, tiny_library.files.roots()).folders == []
     files = sorted(own_music.rglob("*.flac"))
-    digests = {find_changes(tiny_library).digest}
+    digests = {find_changes(tiny_library, tiny_library.files.roots()).digest}
     for change in (
         lambda: write_song(own_music / "new.flac", seed=77),
         lambda: os.utime(files[0], (1, 1)),
@@ -42,12 +42,12 @@ def test_changes_are_noticed_without_reading_files(tiny_library, own_music):
         lambda: files[2].rename(own_music / "moved.flac"),
     ):
         change()
-        changes = find_changes(tiny_library)
+        changes = find_changes(tiny_library, tiny_library.files.roots())
         assert changes.folders == [str(own_music)]
         assert changes.digest not in digests
         digests.add(changes.digest)
     own_music.rename(own_music.with_name("unplugged"))
-    assert find_changes(tiny_library).folders == [], "an unplugged drive is not a change"
+    assert find_changes(tiny_library, tiny_library.files.roots()).folders == [], "an unplugged drive is not a change"
 
 
 def test_watch_picks_up_files_and_makes_mixes(tiny_library, own_music):
@@ -103,6 +103,30 @@ def test_steps_wait_for_other_jobs(tiny_library, own_music):
     assert job.arguments == {"folders": [str(own_music)], "hours": "", "cpu": 50, "ignore_battery": False}
     jobs.cancel(tiny_library, job.id)
     until(lambda: jobs.current(tiny_library) is None)
+
+
+def test_switches_decide_what_the_app_does(tiny_library, own_music):
+    write_song(own_music / "new.flac", seed=77)
+    watcher = Watcher(tiny_library, obeys_switches=True)
+    assert watcher.step(DailySettings()) == ("There are no new files.", True)
+    assert state_of(tiny_library)[0][0] == []
+    words, _ = watcher.step(DailySettings(automatic=False, watched=(str(own_music),)))
+    assert words == f"Picking up new files in {own_music}."
+    job = jobs.current(tiny_library)
+    if job is not None:
+        jobs.cancel(tiny_library, job.id)
+    until(lambda: jobs.current(tiny_library) is None)
+
+
+def test_switch_of_version_1_watches_all_folders(tiny_library, own_music):
+    tiny_library.set_text("machine.daily", json.dumps({"automatic": True}))
+    settings = read_settings(tiny_library)
+    assert [settings.watches(root) for root in tiny_library.files.roots()] == [True]
+    watch_folder(tiny_library, own_music, is_on=False)
+    assert not read_settings(tiny_library).watches(own_music)
+    assert read_settings(tiny_library).automatic
+    change_settings(tiny_library, DailyOptions(watched=("all",)))
+    assert read_settings(tiny_library).watches(own_music)
 
 
 @pytest.mark.long
