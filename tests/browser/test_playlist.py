@@ -1,4 +1,4 @@
-"""The Playlist page in the browser: generated, explained, kept, dragged, undone, saved, linked, exported and mixed."""
+"""The Playlists page in the browser: generated, explained, kept, dragged, undone, saved, linked, exported and mixed."""
 
 import re
 from pathlib import Path

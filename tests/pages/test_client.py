@@ -63,7 +63,7 @@ def test_invalid_requests_change_nothing(full, monkeypatch, asked):
 
 
 def requested(app: AppTest, monkeypatch, asked: object):
-    """Let the frame carry out a request of the client; return the draft on the Playlist page after it."""
+    """Let the frame carry out a request of the client; return the draft on the Playlists page after it."""
     from musicsim.ui import client
     from musicsim.ui.playlist.draft import PLAYLIST
 

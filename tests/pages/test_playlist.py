@@ -1,9 +1,10 @@
-"""The Playlist page without a browser: the form, generating, undoing, saving, opening, exporting."""
+"""The Playlists page without a browser: the form, generating, undoing, saving, opening, exporting."""
 
 import re
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -40,7 +41,6 @@ def requests(monkeypatch):
 def open_page(**query: str) -> AppTest:
     app = AppTest.from_file(SHELL, default_timeout=PATIENCE_S).run()
     app.switch_page(PAGES["playlist"])
-    app.session_state["playlist_lists"] = True
     for name, value in query.items():
         app.query_params[name] = value
     return app.run()
@@ -199,8 +199,8 @@ def test_excluded_song_stays_out_after_regenerating(full, requests):
 
 def test_same_seed_gives_same_playlist(full):
     app = open_page()
-    app.number_input(key="playlist_seed").set_value(7).run()
-    press(app, "playlist_draw")
+    app.session_state["playlist_seed"] = 7
+    press(app.run(), "playlist_draw")
     first = ids_of(app)
     app.toggle(key="playlist_avoid_recent").set_value(False).run()
     press(app, "playlist_draw")
@@ -212,11 +212,7 @@ def test_dialect_shows_its_training_playlists(taught):
     assert any("Learned from 48 playlists" in c.value for c in app.caption)
     select(app, "playlist_dialect", "one artist")
     assert any("Learned from 36 playlists" in c.value for c in app.caption)
-    assert sentence(app)["more"] == "More options: one artist"
-
-
-def test_page_notes_lack_of_playlists(full):
-    assert any("There are no playlists to learn from" in c.value for c in open_page().caption)
+    assert sentence(app)["course"] == "steady, like one artist"
 
 
 def test_song_of_another_page_comes_first(full):
@@ -258,7 +254,7 @@ def test_unmet_conditions_are_reported(full):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("section", ["Weights", *(section.title for _, section in sections_of("playlist"))])
+@pytest.mark.parametrize("section", [section.title for _, section in sections_of("playlist")])
 def test_playlist_and_request_survive_other_sections(taught, requests, section):
     app = open_page()
     app.number_input(key="playlist_length").set_value(5).run()
@@ -423,8 +419,8 @@ def test_reason_is_left_out_and_lowered(full):
     assert edge.name not in {after.edges[pair].name for pair in new}
     assert app.session_state["playlist_not_because"] == [edge.name]
     assert "without 1 reason" in str([block.proto for block in app.get("popover")])
-    select(app, "playlist_section", "Weights")
-    press(app, "weights_restore_0")
+    app.session_state["research_section"] = "walk"
+    press(app.switch_page(PAGES["research"]).run(), "weights_restore_0")
     assert read_factors(full) == {}
 
 
@@ -460,7 +456,7 @@ def test_playlist_is_saved_with_reasons_and_reopened(full):
     assert [step[2] for step in saved.details["taken"]] == reasons
     assert app.query_params["playlist"] == str(saved.id)
     fresh = open_page()
-    press(fresh, "playlist_open")
+    press(fresh, f"saved_{saved.id}_open")
     assert (ids_of(fresh), links(fresh)) == (ids, reasons)
     assert fresh.session_state["playlist"].kept == {ids[2]}
     assert fresh.text_input(key="playlist_name").value == "Evening"
@@ -489,7 +485,7 @@ def test_reopened_playlist_fills_in_its_request(full, requests):
     app.text_input(key="playlist_name").set_value("Evening").run()
     press(app, "playlist_save_it")
     fresh = open_page()
-    press(fresh, "playlist_open")
+    press(fresh, f"saved_{full.playlists()[0].id}_open")
     press(fresh, "playlist_draw")
     asked, again = requests[0], requests[-1]
     assert len(requests) == 2
@@ -503,8 +499,7 @@ def test_reopened_playlist_with_default_options_clears_the_form(full):
     for number, tempo in ((0, None), (1, (90.0, 120.0))):  # a list without a request leaves the form as it is
         app = open_page()
         app.session_state["playlist_tempo"] = (90.0, 120.0)
-        app.session_state["playlist_saved"] = full.playlists()[number].id
-        press(app.run(), "playlist_open")
+        press(app.run(), f"saved_{full.playlists()[number].id}_open")
         assert app.session_state["playlist_tempo"] == tempo
 
 
@@ -528,29 +523,67 @@ def test_saving_under_existing_name_asks_first(full):
 def test_playlist_is_renamed_and_deleted(full):
     ids = [song.id for song in full.songs()[:3]]
     full.add_playlists([("One", None, ids, {"seed": 4}), ("Two", None, ids)], source="saved")
-    app = open_page()
-    app.text_input(key="playlist_renamed").set_value("Two").run()
-    press(app, "playlist_rename_it")
+    one, two = (playlist.id for playlist in full.playlists())
+    app = rename(open_page(), one, "Two")
     assert {p.name for p in full.playlists()} == {"One", "Two"}
-    app.text_input(key="playlist_renamed").set_value("Three").run()
-    press(app, "playlist_rename_it")
+    rename(app, one, "Three")
     assert {p.name: p.details for p in full.playlists()} == {"Two": None, "Three": {"seed": 4}}
     app.run()
+    app.menu_button(key=f"saved_{two}_menu").click("Delete").run()
     press(app, "playlist_delete_it")
-    assert len(full.playlists()) == 1
+    assert [p.name for p in full.playlists()] == ["Three"]
 
 
-def test_imported_playlists_are_listed_by_origin(full):
+def rename(app: AppTest, playlist_id: int, name: str) -> AppTest:
+    app.menu_button(key=f"saved_{playlist_id}_menu").click("Rename").run()
+    app.text_input(key="playlist_renamed").set_value(name).run()
+    return press(app, "playlist_rename_it")
+
+
+def test_own_playlists_come_before_imported_ones(full):
     songs = full.songs()
-    full.add_playlists([("Mine", None, [songs[0].id, songs[1].id])], source="saved")
     full.add_playlists([("Theirs", "party", [s.id for s in songs[2:6]])], source="jams.csv")
+    full.add_playlists([("Mine", None, [songs[0].id, songs[1].id])], source="saved")
+    full.add_playlists([("Mix", None, [songs[0].id], {"seed": 1})], source="Daily mixes")
     app = open_page()
-    assert app.selectbox(key="playlist_source").options == ["saved in musicsim (1)", "from jams.csv (1)"]
-    app.selectbox(key="playlist_source").select("jams.csv").run()
-    press(app, "playlist_open")
+    names = [b.label for b in app.button if b.key and b.key.startswith("saved_")]
+    assert names == ["Mine", "Theirs"], "generated lists of others have a group of their own"
+    assert any(
+        re.search(r"^4 songs · \d+:\d\d · from jams.csv, today at", c.value.replace("\\", "")) for c in app.caption
+    )
+    theirs = next(p for p in full.playlists() if p.name == "Theirs")
+    press(app, f"saved_{theirs.id}_open")
     assert ids_of(app) == [s.id for s in songs[2:6]]
     assert any(links(app)), "the likeliest reasons"
     assert sentence(app)["length"] == "4 songs", "the sentence fits the opened playlist"
+    press(app, "playlist_close")
+    assert "saved_" in "".join(b.key or "" for b in app.button)
+    press(app, "playlist_undo")
+    assert ids_of(app) == [s.id for s in songs[2:6]]
+
+
+def test_one_of_many_playlists_is_found_by_its_name(full):
+    full.add_playlists([(f"List {n}", None, [full.songs()[n].id]) for n in range(11)], source="saved")
+    app = open_page()
+    assert any("3 more playlists" in c.value for c in app.caption)
+    app.text_input(key="playlist_search").set_value("10 list").run()
+    assert [b.label for b in app.button if (b.key or "").startswith("saved_")] == ["List 10"]
+    app.text_input(key="playlist_search").set_value("xyzzy").run()
+    assert any("No playlist has “xyzzy” in its name." in c.value for c in app.caption)
+
+
+def test_largest_step_of_a_path_is_shown(full):
+    songs = full.songs()
+    app = open_page()
+    for name, value in (("first", songs[0].id), ("through", [songs[7].id]), ("length", 6)):
+        app.session_state[f"playlist_{name}"] = value
+    press(app.run(), "playlist_draw")
+    snapshot = take_snapshot(full)
+    steps = np.linalg.norm(np.diff(snapshot.vectors_at(snapshot.rows_of(ids_of(app))), axis=0), axis=1)
+    start = full.song(ids_of(app)[int(np.argmax(steps))])
+    (said,) = [c.value for c in app.caption if "largest step" in c.value]
+    assert f"from “{start.title}”" in said
+    assert f"{steps.max() / np.median(steps):.1f} times" in said
 
 
 def test_link_opens_playlist(full):

@@ -40,14 +40,12 @@ def places_of(X: FloatingArray, rows: Sequence[int], length: int) -> list[int]:
     return [0, *np.cumsum(steps).tolist()]
 
 
-def steer_to_stops(
-    shares: Callable[[int], Float64Array], fixed: Mapping[int, int], n_songs: int
-) -> playlist.Steering:
+def steer_to_stops(shares: Callable[[int], Float64Array], fixed: Mapping[int, int], n_songs: int) -> playlist.Steering:
     """Return weights for the songs between two fixed ones that keep the steps short and approach the second one.
 
-    `shares` is :meth:`SoundRanks.shares`. The weight of a song y after x, with m of M steps left to the fixed song z
-    after the fixed song a, is exp(-(r_x(y) / s + r_z(y) / l)). Here, r_x(y) is the rank of y by distance from x, as a
-    share of the songs, s is 3%, and l = r_z(a) (m / M)^2. Ranks are used because in many dimensions all distances are
+    `shares` is :meth:`SoundRanks.shares`. Let m of M steps be left from the fixed song a to the fixed song z. The
+    weight of a song y after x is exp(-(r_x(y) / s + r_z(y) / l)). Here, r_x(y) is the rank of y by distance from x, as
+    a share of the songs, s is 3%, and l = r_z(a) (m / M)^2. Ranks are used because in many dimensions all distances are
     alike: steps of equal length still jump at the end. The square is the rank on a straight line in two dimensions,
     those of the map. Positions that are not between fixed songs have no weights.
     """

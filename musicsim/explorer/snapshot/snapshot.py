@@ -230,6 +230,11 @@ class Snapshot:
         rows = self.rows_of(ids)
         return tuple(self.row_ids[rows[rows >= 0]].tolist())
 
+    def duration_of(self, ids: Iterable[int]) -> float:
+        """Return the total duration of the songs that can be compared, in seconds."""
+        rows = self.rows_of(ids)
+        return float(self.columns.duration_s[rows[rows >= 0]].sum())
+
     def songs_by_id(self, ids: Iterable[int]) -> list[Song]:
         """Return songs in the order of the ids, without songs that are missing."""
         wanted = [int(i) for i in ids]

@@ -34,7 +34,7 @@ def show_album(snapshot: Snapshot, album: Album) -> None:
         st.caption("The songs of this album were just removed.")
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        show_cover(snapshot.library, songs[0])
+        show_cover(snapshot.library, songs[0].id)
         with st.container(width="stretch", gap=None):
             st.header(plain(album.name), anchor=False)
             facts = (album.by, album.year, count(len(songs), "song"), clock(album.duration_s))

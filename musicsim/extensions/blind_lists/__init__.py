@@ -3,5 +3,16 @@
 from musicsim.hooks import Extension, Section
 
 EXTENSION = Extension(
-    name="blind_lists", sections=(Section("playlist", "page:draw", title="Which is better?", place=15),)
+    name="blind_lists",
+    sections=(
+        Section(
+            "research",
+            "page:draw",
+            title="Which is better?",
+            tab="blind_lists",
+            group="More measurements",
+            place=51,
+            about="Two playlists from different models, without their names.",
+        ),
+    ),
 )

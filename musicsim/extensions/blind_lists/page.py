@@ -1,4 +1,4 @@
-"""The blind test on the Playlist page: two anonymous playlists and, after the answer, their names."""
+"""The blind test on the Playlists page: two anonymous playlists and, after the answer, their names."""
 
 import pandas as pd
 import streamlit as st

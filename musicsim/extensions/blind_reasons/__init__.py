@@ -7,5 +7,15 @@ EXTENSION = Extension(
     commands={
         "answers reasons": Command("cli:show_reasons", "Show how often listeners found the true reason of a step.")
     },
-    sections=(Section("playlist", "page:draw", title="Which reason is true?", place=16),),
+    sections=(
+        Section(
+            "research",
+            "page:draw",
+            title="Which reason is true?",
+            tab="blind_reasons",
+            group="More measurements",
+            place=52,
+            about="Whether you hear the reasons that playlists give.",
+        ),
+    ),
 )

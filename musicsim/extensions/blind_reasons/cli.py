@@ -9,7 +9,7 @@ from musicsim.extensions.blind_reasons.question import KIND, describe, summarize
 
 
 def show_reasons(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """The questions are on the Playlist page, in *More options > Which reason is true?*."""
+    """The questions are in *Research > Listening tests > Which reason is true?*."""
     with open_library(library) as lib:
         answers = lib.judgments.all(KIND)
     results = summarize(answers)

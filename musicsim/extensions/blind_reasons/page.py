@@ -1,4 +1,4 @@
-"""The blind question on the Playlist page: two songs without names, two reasons and, after the answer, the truth."""
+"""The blind question on the Playlists page: two songs without names, two reasons and, after the answer, the truth."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The files of mixes made on the Playlist page, and the route that plays them."""
+"""The files of mixes made on the Playlists page, and the route that plays them."""
 
 import re
 import tempfile

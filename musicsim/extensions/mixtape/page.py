@@ -1,4 +1,4 @@
-"""The mix on the Playlist page: the playlist as one audio file."""
+"""The mix on the Playlists page: the playlist as one audio file."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -23,7 +23,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     with st.container(border=True):
         with show_errors():
             address = mpd_address(library)
-            facts = ["to queue or save playlists in MPD, use *Send* on the Playlist page"]
+            facts = ["to queue or save playlists in MPD, use *Send* on the Playlists page"]
             facts += ["with a password"] if address.password else []
             facts += [f"music folder: {plain(address.music)}"] if address.music else []
             facts += ["set by `MPD_HOST` or `MPD_PORT`"] if is_in_environment() else []

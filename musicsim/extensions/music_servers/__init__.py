@@ -8,7 +8,7 @@ EXTENSION = Extension(
     jobs={"sync": JobKind("fetch:run", "Syncing a music server")},
     sections=(
         Section("library", "page:draw", tab="servers", place=70),
-        Section("saved playlists", "playlist_page:draw_written"),
+        Section("playlists", "playlist_page:draw_written", title="On music servers", place=40),
     ),
     tables="server_songs",
     remote_folder="servers",

@@ -24,7 +24,7 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
     library = snapshot.library
     st.caption(
         "Songs, stars, ratings and play counts from your Navidrome, Ampache, gonic or other Subsonic server. To write "
-        "playlists to a server, use *Send* on the Playlist page."
+        "playlists to a server, use *Send* on the Playlists page."
     )
     try:
         connections = Connections(library).all()

@@ -1,4 +1,4 @@
-"""Playlists on music servers, on the Playlist page: save the current playlist, regenerate or delete saved ones."""
+"""Playlists on music servers, on the Playlists page: save the current playlist, regenerate or delete saved ones."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -7,7 +7,10 @@ EXTENSION = Extension(
     commands={
         "rules": Command("cli:group", "Save rules, and list the songs that follow them now.", "Search and playlists")
     },
-    sections=(Section("playlist", "page:draw", title="Rules", place=10),),
+    sections=(
+        Section("playlists", "page_actions:show_live", title="Live", place=30),
+        Section("playlist", "page:draw", title="Rules"),
+    ),
     tables="tables",
     http_router="routes:router",
     hooks={"songs_named": "finding:songs_named"},

@@ -1,4 +1,4 @@
-"""The tab *Rules* of the Playlist page: conditions, the number of songs that meet them now, and the first songs."""
+"""The form for rules on the Playlists page: conditions, the number of songs that meet them now, and the first songs."""
 
 from dataclasses import replace
 from functools import partial
@@ -10,7 +10,7 @@ from musicsim.audio import DESCRIPTORS
 from musicsim.explorer import COMPARISON_WORDS, FIELD_CHOICES, FIELD_COMPARISONS, QUERY_FIELDS, Snapshot
 from musicsim.extensions.rules.finding import RuleResult, find_songs
 from musicsim.extensions.rules.form import CHOSEN, Form, FormLine, LineGroup
-from musicsim.extensions.rules.page_actions import FORM, edit, show_buttons, show_saved
+from musicsim.extensions.rules.page_actions import FORM, edit, show_buttons
 from musicsim.extensions.rules.rule import MATCHES, MAX_SONGS, ORDERS, Rule, RuleRequest
 from musicsim.ui.base import Key, choices_of, describe_option, off_if, plain, show_errors
 from musicsim.ui.components import row_of, show_song_list, song_finder
@@ -34,7 +34,6 @@ def draw(snapshot: Snapshot, *, busy: bool) -> None:
         "A rule is a playlist of the songs that meet its conditions now. It changes when you listen, rate songs or add "
         "music."
     )
-    show_saved(snapshot)
     _edit(snapshot)
 
 

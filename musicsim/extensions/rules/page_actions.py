@@ -1,23 +1,26 @@
-"""Buttons for rules on the page: open, save, delete, undo, play, export, and open as a playlist."""
+"""Rules on the Playlists page: the rows of saved rules, and the buttons of the form."""
 
 from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
+from musicsim.errors import MusicsimError
 from musicsim.explorer import PlaylistDraft, Snapshot
 from musicsim.extensions.rules.files import ENDINGS, render_rule
-from musicsim.extensions.rules.finding import RuleResult
+from musicsim.extensions.rules.finding import RuleResult, find_songs
 from musicsim.extensions.rules.form import Form
 from musicsim.extensions.rules.rule import MAX_NAME, Rule
 from musicsim.extensions.rules.store import RuleStore, SavedRule
 from musicsim.library import PLAYLIST_MIME
 from musicsim.ui import PLAYLIST_NAME, file_name, open_draft
-from musicsim.ui.base import PAGES, Key, download, kept, off_if, plain, show_errors, toast_errors
-from musicsim.ui.components import show_play_button
+from musicsim.ui.base import PAGES, SECTIONS, Key, download, kept, off_if, plain, show_errors, toast_errors
+from musicsim.ui.components import show_play_button, show_playlist_row
+from musicsim.wording import count
 
 FORM: Key[Form] = Key("rules_form", Form, "the rule that is being edited", per_library=True, is_kept=True)
+RULES = "Rules"  # name of the section with the form
 _DELETED: Key[SavedRule | None] = Key("rules_deleted", lambda: None, "the last deleted rule", per_library=True)
-_CHOICE = "rules_choice"  # key of the widget that shows the name of the form
 
 
 def edit(change: Callable[[Form], Form]) -> None:
@@ -25,47 +28,58 @@ def edit(change: Callable[[Form], Form]) -> None:
     FORM.set(change(FORM.get()))
 
 
-def show_saved(snapshot: Snapshot) -> None:
-    """Show the saved rules: the user can open or delete one, and undo a deletion."""
+def show_live(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show the saved rules: the user can play, change or delete one, undo a deletion, and begin a new one."""
     store = RuleStore(snapshot.library)
-    names = [saved.name for saved in store.all()]
-    deleted = _DELETED.get()
-    if deleted is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.header("Live", anchor=False, width="content")
+        st.button(
+            "New rule", icon=":material/add:", key="rules_new", type="tertiary", on_click=_open, args=(None,),
+            help="A playlist of the songs that meet conditions now. It changes when you listen, rate or add music.",
+        )  # fmt: skip
+        deleted = _DELETED.get()
+        if deleted is not None:
             st.caption(f"“{plain(deleted.name)}” was deleted.", width="content")
             st.button(
                 "Undo", icon=":material/undo:", key="rules_undo", type="tertiary",
                 on_click=_undo_delete, args=(store, deleted),
             )  # fmt: skip
-    if not names:
-        return
-    opened = FORM.get().name
-    st.session_state[_CHOICE] = opened if opened in names else None
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Saved rules", names, key=_CHOICE, index=None, placeholder="New rule", on_change=_open, args=(store,),
-            width=320,
-        )  # fmt: skip
-        if opened in names:
-            st.button("Delete", icon=":material/delete:", key="rules_delete", on_click=_delete, args=(store, opened))
+    rules = store.all()
+    if not rules:
+        st.caption("Rules such as “fast, and not played for a month” appear here.")
+    for number, saved in enumerate(rules):
+        with show_errors():
+            _show_row(snapshot, store, saved, number)
 
 
-def _open(store: RuleStore) -> None:
-    name = st.session_state[_CHOICE]
-    with toast_errors():  # the rule may have been deleted in the meantime
-        FORM.set(Form() if name is None else Form.from_rule(name, store.get(name).rule))
+def _show_row(snapshot: Snapshot, store: RuleStore, saved: SavedRule, number: int) -> None:
+    try:
+        found = snapshot.row_ids[find_songs(snapshot, saved.rule).rows].tolist()
+        facts, nothing = f"{count(len(found), 'song')} · {saved.rule}", "No song meets the conditions."
+    except MusicsimError as error:  # the rest of the menu still works
+        found, facts = [], str(error)
+        nothing = facts
+    show_playlist_row(
+        snapshot.library, saved.name, facts, key=f"rule_{number}", song_ids=found, on_open=partial(_open, saved),
+        actions={"Change": partial(_open, saved), "Delete": partial(_delete, store, saved.name)},
+        nothing_to_play="" if found else nothing,
+    )  # fmt: skip
+
+
+def _open(saved: SavedRule | None) -> None:
+    with toast_errors():
+        FORM.set(Form() if saved is None else Form.from_rule(saved.name, saved.rule))
+        SECTIONS["playlist"].set(RULES)
 
 
 def _delete(store: RuleStore, name: str) -> None:
-    with toast_errors():
+    with toast_errors():  # the rule may have been deleted in the meantime
         _DELETED.set(store.delete(name))
-        FORM.set(Form())
 
 
 def _undo_delete(store: RuleStore, deleted: SavedRule) -> None:
     with toast_errors():
         store.save(deleted.name, deleted.rule)
-        FORM.set(Form.from_rule(deleted.name, deleted.rule))
         _DELETED.set(None)
 
 

@@ -85,9 +85,10 @@ def _parse(sent: Any, n_rows: int) -> Action | None:
     return Action(sent["kind"], index, song_id, to) if 0 <= index < n_rows and -1 <= to < n_rows else None
 
 
-def show_cover(library: Library, song: Song) -> None:
-    """Show a song's cover in a box of fixed size."""
-    address = cover_address(library, song.id).lstrip("/")  # relative URL, so that the app can be served under any path
-    st.html(
-        f"<div class='song-cover'><i style='background-image: url(&quot;{address}&quot;)'></i></div>", width="content"
-    )
+def show_cover(library: Library, song_id: int | None) -> None:
+    """Show a song's cover in a box of fixed size; without a song, the box has a note."""
+    picture = ""
+    if song_id is not None:
+        address = cover_address(library, song_id).lstrip("/")  # relative, so that the app can be served under any path
+        picture = f"<i style='background-image: url(&quot;{address}&quot;)'></i>"
+    st.html(f"<div class='song-cover'>{picture}</div>", width="content")

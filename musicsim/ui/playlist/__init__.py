@@ -1,1 +1,1 @@
-"""The Playlist page."""
+"""The Playlists page."""

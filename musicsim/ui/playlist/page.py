@@ -1,11 +1,10 @@
-"""The Playlist page: playlists that follow the songs' common features, with a reason for every step."""
+"""The Playlists page: playlists that follow the songs' common features, with a reason for every step."""
 
 import streamlit as st
 
-from musicsim.explorer import PlaylistDraft, Snapshot, Walk, share_walk
-from musicsim.progress import Progress
+from musicsim.explorer import PlaylistDraft, Snapshot, Walk
 from musicsim.public import is_public, visitor_may
-from musicsim.ui.base import AT_ONCE_S, get_desk, openers, plain, task_key, value_of, wait_for
+from musicsim.ui.base import openers, plain
 from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.sections import Tab, draw_sections, tabs_of
@@ -17,16 +16,23 @@ from musicsim.ui.playlist.export import export_button
 from musicsim.ui.playlist.saved import follow_address, propose_name, save_button, show_address, show_saved
 from musicsim.ui.playlist.sending import send_button
 from musicsim.ui.playlist.sentence import show_sentence
-from musicsim.ui.playlist.view import absent_songs, dialect_of, show_bar, show_map, show_notes, show_rows
-from musicsim.ui.playlist.weights_view import show_weights
+from musicsim.ui.playlist.view import (
+    absent_songs,
+    dialect_of,
+    show_bar,
+    show_largest_step,
+    show_map,
+    show_notes,
+    show_rows,
+)
+from musicsim.ui.playlist.walks import open_walk
 from musicsim.wording import clock, count
 
-_WEIGHTS = "Weights"
+_YOURS = "Yours"
 _SECTION = SECTIONS["playlist"]
-_MANY = 20_000  # number of songs above which computing the walk takes more than a second
 
 
-def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> None:
+def _show_playlist(snapshot: Snapshot, walker: Walk) -> None:
     follow_address(snapshot)
     draft = PLAYLIST.get()
     if draft is not None:
@@ -34,7 +40,7 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
         PLAYLIST.set(draft)
     saved = show_address(snapshot)
     st.html(f"<style>{asset('playlist.css')}</style>")
-    show_sentence(snapshot, walker, tabs)
+    show_sentence(snapshot, walker)
     show_bar(snapshot, walker, draft)
     trouble = PLAYLIST_TROUBLE.get()
     if draft is not None:  # without a playlist, the reason stays until the next request
@@ -43,14 +49,11 @@ def _show_playlist(snapshot: Snapshot, walker: Walk, tabs: dict[str, Tab]) -> No
         st.error(plain(trouble), icon=":material/error:")
     if draft is None or not draft.song_ids:
         st.caption("Click a part of the sentence to change it. Each song is shown with the reason it was chosen.")
-        _show_lists(snapshot)
+        groups = {_YOURS: Tab(_YOURS, 20, [show_saved])}
+        for group in tabs_of("playlists", groups).values():
+            group.draw(snapshot)
     else:
         _show_draft(snapshot, walker, draft, f"Saved as “{plain(saved.name)}”." if saved else "")
-
-
-def _show_lists(snapshot: Snapshot) -> None:
-    show_saved(snapshot)
-    draw_sections("saved playlists", snapshot)
 
 
 def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: str) -> None:
@@ -58,6 +61,10 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
     songs = list(drawn.songs)
     propose_name(songs)
     is_owner = not is_public()
+    st.button(
+        "All playlists", icon=":material/arrow_back:", type="tertiary", key="playlist_close",
+        on_click=PLAYLIST.set, args=(None,), help="Undo brings this playlist back.",
+    )  # fmt: skip
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         heading = f"{count(len(songs), 'song')} · {clock(drawn.duration_s)}"
         st.header(heading, anchor=False, width="content")
@@ -72,49 +79,35 @@ def _show_draft(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, status: 
         if status:
             st.caption(status, width="content")
     show_notes(snapshot, draft)
+    show_largest_step(snapshot, draft)
     rows, beside = st.columns([3, 2], gap="medium")
     with rows:
         show_rows(snapshot, walker, draft, drawn)
         draw_sections("open playlist", snapshot)
     with beside:
-        _show_lists(snapshot)
         show_map(snapshot, draft)
-
-
-def _walk(snapshot: Snapshot) -> Walk | None:
-    """Return the walk; with many songs, show a progress bar and return None until the walk is computed."""
-
-    def work(progress: Progress) -> Walk:
-        progress("weighting the songs' common features", 0, 0)
-        return share_walk(snapshot)
-
-    task = get_desk("walks").ask(task_key(snapshot, "walk"), work)
-    task.wait(AT_ONCE_S if snapshot.n_indexed > _MANY else None)
-    wait_for([task])
-    walker: Walk | None = value_of(task)
-    return walker
 
 
 @visitor_may
 def draw() -> None:
     """Draw the page."""
     snapshot = openers.snapshot()
-    st.title("Playlist", anchor=False)
+    st.title("Playlists", anchor=False)
     stop_without_songs(snapshot)
-    walker = _walk(snapshot)
+    walker = open_walk(snapshot)
     if walker is None:
         return
-    tabs = tabs_of("playlist", {_WEIGHTS: Tab(_WEIGHTS, 20, [lambda *_, **__: show_weights(walker)])})
+    tabs = tabs_of("playlist", {})
     section = _SECTION.get()
     if section not in tabs:
-        _show_playlist(snapshot, walker, tabs)
-    else:
-        st.button(
-            "Back to the playlist", icon=":material/arrow_back:", type="tertiary", key="playlist_back",
-            on_click=_SECTION.set, args=("",),
-        )  # fmt: skip
-        st.header(tabs[section].title, anchor=False)
-        tabs[section].draw(snapshot)
+        _show_playlist(snapshot, walker)
+        return
+    st.button(
+        "All playlists", icon=":material/arrow_back:", type="tertiary", key="playlist_back",
+        on_click=_SECTION.set, args=("",),
+    )  # fmt: skip
+    st.header(tabs[section].title, anchor=False)
+    tabs[section].draw(snapshot)
 
 
 if __name__ == "__main__":

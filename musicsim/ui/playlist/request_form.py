@@ -57,13 +57,13 @@ def request_of(snapshot: Snapshot) -> PlaylistRequest:
 
 
 def plan_around(ids: list[int]) -> None:
-    """Clear the Playlist page, and make its request stay close to these songs."""
+    """Clear the Playlists page, and make its request stay close to these songs."""
     _clear()
     KEYS["like"].set(ids)
 
 
 def plan_from(song_id: int) -> None:
-    """Clear the Playlist page, and make its request start from a song."""
+    """Clear the Playlists page, and make its request start from a song."""
     _clear()
     KEYS["first"].set(song_id)
 

@@ -1,25 +1,26 @@
 """The library's playlists: save, open, rename and delete them, and link to one."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from functools import partial
 
 import streamlit as st
 
 from musicsim.explorer import PlaylistDraft, Snapshot
 from musicsim.explorer.playlists.draft import MAX_NAME, own_playlist, save_draft
-from musicsim.explorer.search.matches import TextMatch
 from musicsim.library import OWN_PLAYLISTS, SavedPlaylist, Song
 from musicsim.public import is_public
-from musicsim.ui.base import Key, kept, off_if, plain, shorten, toast_errors
-from musicsim.ui.components.song_finder import find_entry
+from musicsim.ui.base import DIALOG, Key, close_dialog, off_if, plain, shorten, subject_of, toast_errors
+from musicsim.ui.components import show_playlist_row
 from musicsim.ui.playlist.actions import PLAYLIST_TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST, PLAYLIST_NAME, amend
 from musicsim.ui.playlist.request_form import open_draft, playlists_of
-from musicsim.wording import clean, count
+from musicsim.wording import clock, count
 
 _MAX_TITLE = 45  # so that two titles fit into a name
-_MAX_LISTED = 200  # maximum number of playlists in a select box; if there are more, the user types to search
+_MAX_LISTED = 8  # maximum number of playlists in sight; if there are more, the user types to search
+_RENAME, _DELETE = "rename playlist", "delete playlist"  # names of dialogs; their subject is the playlist's id
 _PARAMETER = "playlist"
 
 
@@ -33,8 +34,8 @@ class _State:
 
 
 _STATE: Key[_State] = Key("playlist_saving", _State, "state of the saved playlists")
-_CHOSEN: Key[int | None] = Key("playlist_saved", lambda: None, "id of the playlist chosen in the list")
-_NEW_NAME: Key[str] = Key("playlist_renamed", str, "new name of the chosen playlist")
+_TEXT: Key[str] = Key("playlist_search", str, "part of the name of a saved playlist")
+_NEW_NAME: Key[str] = Key("playlist_renamed", str, "new name of the playlist in the dialog")
 
 
 def follow_address(snapshot: Snapshot) -> None:
@@ -77,6 +78,85 @@ def _open(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
     PLAYLIST_NAME.set(playlist.name)
 
 
+def show_saved(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show the library's playlists: the newest of the user's own, then imported ones; a field finds others by name.
+
+    Lists that musicsim has generated for itself, such as daily mixes, are left out: their extensions show them.
+    """
+    playlists = [p for p in playlists_of(snapshot).values() if p.source == OWN_PLAYLISTS or not p.is_generated]
+    st.header("Yours", anchor=False)
+    if not playlists:
+        st.caption("Playlists that you save appear here.")
+        return
+    text = ""
+    if len(playlists) > _MAX_LISTED:
+        text = st.text_input(
+            "Find a playlist", **_TEXT.widget(), live=True, placeholder=f"Search {count(len(playlists), 'playlist')}",
+            label_visibility="collapsed", width=360,
+        )  # fmt: skip
+    words = text.casefold().split()
+    found = [p for p in playlists if all(word in f"{p.name} {p.source}".casefold() for word in words)]
+    found.sort(key=lambda p: (p.source != OWN_PLAYLISTS, -p.created_at, p.name.casefold()))
+    for playlist in found[:_MAX_LISTED]:
+        _show_row(snapshot, playlist)
+    if not found:
+        st.caption(f"No playlist has “{plain(text.strip())}” in its name.")
+    elif len(found) > _MAX_LISTED:
+        st.caption(f"{count(len(found) - _MAX_LISTED, 'more playlist')}: type a part of a name to find one.")
+    _show_dialogs(snapshot)
+
+
+def _show_row(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
+    present = snapshot.present_ids(playlist.song_ids)
+    where = "saved" if playlist.source == OWN_PLAYLISTS else f"from {playlist.source},"
+    facts = [count(len(playlist.song_ids), "song"), clock(snapshot.duration_of(present))]
+    facts += [f"{where} {_date(playlist.created_at)}"] if playlist.created_at else []
+    actions: dict[str, Callable[[], None]] = {}
+    if not is_public():
+        actions = {"Rename": partial(_ask, _RENAME, playlist), "Delete": partial(_ask, _DELETE, playlist)}
+    show_playlist_row(
+        snapshot.library, playlist.name, " · ".join(facts), key=f"saved_{playlist.id}", song_ids=present,
+        on_open=partial(_open, snapshot, playlist), actions=actions,
+        nothing_to_play="" if present else "The songs are not in the library.",
+    )  # fmt: skip
+
+
+def _date(seconds: float) -> str:
+    """Return the time if it is today, and the date otherwise, both in local time."""
+    at = datetime.fromtimestamp(seconds)
+    return f"today at {at:%H:%M}" if at.date() == date.today() else f"{at:%Y-%m-%d}"
+
+
+def _ask(dialog: str, playlist: SavedPlaylist) -> None:
+    _NEW_NAME.set(playlist.name)
+    DIALOG.set((dialog, playlist.id))
+
+
+def _show_dialogs(snapshot: Snapshot) -> None:
+    for name, show in ((_RENAME, _rename_dialog), (_DELETE, _delete_dialog)):
+        playlist = playlists_of(snapshot).get(subject_of(name))
+        if playlist is not None:
+            show(snapshot, playlist)
+
+
+@st.dialog("Rename the playlist", on_dismiss=close_dialog)
+def _rename_dialog(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
+    st.text_input("New name", **_NEW_NAME.widget(), max_chars=MAX_NAME)
+    if st.button("Rename it", key="playlist_rename_it", type="primary"):
+        _rename(snapshot, playlist)
+        close_dialog()
+        st.rerun()
+
+
+@st.dialog("Delete the playlist", on_dismiss=close_dialog)
+def _delete_dialog(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
+    st.write(f"“{plain(playlist.name)}” will be deleted. Its songs stay in the library.")
+    if st.button("Delete it", key="playlist_delete_it", type="primary"):
+        _delete(snapshot, playlist)
+        close_dialog()
+        st.rerun()
+
+
 def _rename(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
     name = _NEW_NAME.get().strip()
     if not name or name == playlist.name:
@@ -93,69 +173,6 @@ def _rename(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
 def _delete(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
     snapshot.library.saved_playlists.delete(playlist.id)
     st.toast(f"“{plain(playlist.name)}” was deleted.", icon=":material/check_circle:")
-
-
-def show_saved(snapshot: Snapshot) -> None:
-    """Show the library's playlists, starting with those saved in musicsim; the user can open or change one."""
-    playlists = playlists_of(snapshot)
-    if not playlists:
-        if PLAYLIST.get() is None and not is_public():
-            st.caption("Playlists that you save appear here.")
-        return
-    sizes = Counter(p.source for p in playlists.values())
-    sources = sorted(sizes, key=lambda source: (source != OWN_PLAYLISTS, source.casefold()))
-    expander = st.expander(
-        f"Saved playlists ({len(playlists):,})", icon=":material/folder_open:", key="playlist_lists", on_change="rerun"
-    )
-    if not expander.open:
-        return
-    with expander:
-        chosen = sources[0]
-        if len(sources) > 1:
-            chosen = st.selectbox(
-                "Source", sources, **kept("playlist_source"),
-                format_func=lambda s: f"{'saved in musicsim' if s == OWN_PLAYLISTS else f'from {s}'} ({sizes[s]:,})",
-            )  # fmt: skip
-        listed = {p.id: p for p in playlists.values() if p.source == chosen}
-        _show_actions(snapshot, _choose_playlist(listed, is_labelled=len(sources) > 1))
-
-
-def _choose_playlist(listed: dict[int, SavedPlaylist], *, is_labelled: bool) -> SavedPlaylist:
-    order = sorted(listed, key=lambda i: listed[i].name.casefold())
-    if _CHOSEN.get() not in listed:
-        _CHOSEN.set(order[0])
-    if len(order) <= _MAX_LISTED:
-        st.selectbox(
-            "Playlist", order, **_CHOSEN.widget(),
-            format_func=lambda i: _label(listed[i]), label_visibility="visible" if is_labelled else "collapsed",
-        )  # fmt: skip
-        return listed[_CHOSEN.get() or order[0]]
-    entries = [TextMatch("name", str(i), clean(listed[i].name), count(len(listed[i].song_ids), "song")) for i in order]
-    find_entry(
-        "Playlist", entries, key="playlist_saved_finder", on_pick=lambda value: _CHOSEN.set(int(value)),
-        placeholder=f"Type to search {count(len(order), 'playlist')}",
-    )  # fmt: skip
-    chosen = listed[_CHOSEN.get() or order[0]]
-    st.caption(plain(_label(chosen)))
-    return chosen
-
-
-def _label(playlist: SavedPlaylist) -> str:
-    return f"{playlist.name} · {count(len(playlist.song_ids), 'song')}"
-
-
-def _show_actions(snapshot: Snapshot, playlist: SavedPlaylist) -> None:
-    args = (snapshot, playlist)
-    with st.container(horizontal=True, gap="small"):
-        st.button("Open", icon=":material/open_in_new:", key="playlist_open", on_click=_open, args=args)
-        if is_public():
-            return
-        with st.popover("Rename", icon=":material/edit:", key=f"playlist_rename_{playlist.id}"):
-            st.text_input("New name", **_NEW_NAME.widget(), max_chars=MAX_NAME, placeholder=playlist.name)
-            st.button("Rename it", key="playlist_rename_it", on_click=_rename, args=args)
-        with st.popover("Delete", icon=":material/delete:", key=f"playlist_delete_{playlist.id}"):
-            st.write(f"“{plain(playlist.name)}” will be deleted. Its songs stay in the library.")
-            st.button("Delete it", key="playlist_delete_it", on_click=_delete, args=args)
 
 
 def _save(snapshot: Snapshot) -> None:

@@ -1,6 +1,6 @@
 """The request as a sentence; a click on a part of it opens the options of that part."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,11 +10,8 @@ from musicsim.audio import DESCRIPTORS
 from musicsim.explorer import PlaylistRequest, Snapshot, Walk, options_of
 from musicsim.explorer.requests.playlist import DIRECTIONS, PREFERENCES
 from musicsim.ui.base import choices_of, describe_option, option_limits, plain, shorten
-from musicsim.ui.base.keys import SECTIONS
-from musicsim.ui.base.sections import Tab
 from musicsim.ui.components.filter_widgets import RANGES, describe_range, filter_values, filter_widgets
 from musicsim.ui.components.song_finder import find_songs
-from musicsim.ui.playlist.draft import PLAYLIST
 from musicsim.ui.playlist.request_form import KEYS, LENGTH_BY, MAX_SONGS, choose, chosen_ids, fit_form
 from musicsim.wording import count
 
@@ -25,8 +22,8 @@ _WIDTH = 340  # pixels, so that it fits on a phone
 _PREFERRED = {"any": "songs", "familiar": "familiar songs", "unheard": "unheard songs"}
 
 
-def show_sentence(snapshot: Snapshot, walker: Walk, tabs: Mapping[str, Tab]) -> None:
-    """Show the sentence; the part *More options* has links to the other sections of the page, `tabs`."""
+def show_sentence(snapshot: Snapshot, walker: Walk) -> None:
+    """Show the sentence, and the options of each part."""
     fit_form(snapshot)
     if KEYS["dialect"].get() not in {"", *(d.name for d in walker.dialects)}:
         KEYS["dialect"].set("")
@@ -34,9 +31,9 @@ def show_sentence(snapshot: Snapshot, walker: Walk, tabs: Mapping[str, Tab]) -> 
         ("", "length", _length(), partial(_edit_length, snapshot)),
         ("from", "start", _names(snapshot, "first"), partial(_edit_songs, snapshot, "first", "Any song", most=1)),
         ("to", "end", _names(snapshot, "through"), partial(_edit_songs, snapshot, "through", "No song")),
-        ("", "course", _course(), _edit_course),
+        ("", "course", _course(), partial(_edit_course, walker)),
         ("using", "songs", _songs(snapshot), partial(_edit_filters, snapshot)),
-        ("", "more", ": ".join(filter(None, ("More options", _others()))), partial(_edit_others, walker, tabs)),
+        ("", "more", ": ".join(filter(None, ("More options", _others()))), partial(_edit_others, walker)),
     )
     with st.container(horizontal=True, vertical_alignment="center", key="playlist_sentence"):
         for before, name, words, edit in parts:
@@ -65,8 +62,9 @@ def _names(snapshot: Snapshot, field: str) -> str:
 
 
 def _course() -> str:
-    along = KEYS["along"].get()
-    return f"{KEYS['direction'].get()} in {along}" if along else "steady"
+    along, dialect = KEYS["along"].get(), KEYS["dialect"].get()
+    course = f"{KEYS['direction'].get()} in {along}" if along else "steady"
+    return f"{course}, like {dialect}" if dialect else course
 
 
 def _songs(snapshot: Snapshot) -> str:
@@ -80,6 +78,8 @@ def _songs(snapshot: Snapshot) -> str:
             found += [f"{'not ' * field.startswith('no_')}{name}" for name in sorted(value)]
     excluded = chosen_ids("exclude")
     found += [f"without {count(len(excluded), 'song')}"] if excluded else []
+    found += [] if KEYS["avoid_recent"].get() else ["recent songs, too"]
+    found += [] if KEYS["versions_apart"].get() else ["alternate versions, too"]
     found = [condition for condition in found if condition]
     kind = _PREFERRED[KEYS["prefer"].get()]
     if not found:
@@ -93,15 +93,12 @@ def _others() -> str:
     options = options_of(PlaylistRequest)
     surprise, spacing, seed = (KEYS[name].get() for name in ("surprise", "spacing", "seed"))
     found = {
-        str(KEYS["dialect"].get()): True,
         f"surprise {surprise:.0%}": surprise != options["surprise"].default,
         f"{count(spacing, 'song')} between artists": spacing != options["spacing"].default,
-        "recent songs, too": not KEYS["avoid_recent"].get(),
-        "alternate versions": not KEYS["versions_apart"].get(),
         f"without {count(len(KEYS['not_because'].get()), 'reason')}": bool(KEYS["not_because"].get()),
         f"seed {seed}": seed is not None,
     }
-    return ", ".join(words for words, is_changed in found.items() if words and is_changed)
+    return ", ".join(words for words, is_changed in found.items() if is_changed)
 
 
 def _widget(field: str) -> dict[str, Any]:
@@ -131,10 +128,11 @@ def _edit_songs(snapshot: Snapshot, field: str, placeholder: str, most: int = _M
         st.caption("The playlist ends with the last of these songs.")
 
 
-def _edit_course() -> None:
+def _edit_course(walker: Walk) -> None:
     st.selectbox(**_widget("along"), options=[*DESCRIPTORS], index=None, placeholder="Nothing")
     if KEYS["along"].get():
         st.segmented_control(**_widget("direction"), options=DIRECTIONS, required=True)
+    _show_dialects(walker)
 
 
 def _edit_filters(snapshot: Snapshot) -> None:
@@ -144,38 +142,22 @@ def _edit_filters(snapshot: Snapshot) -> None:
         _edit_songs(snapshot, "like", "No song")
         _edit_songs(snapshot, "exclude", "None")
         filter_widgets(PlaylistRequest, KEYS, choices_of(snapshot))
+        for name in ("avoid_recent", "versions_apart"):
+            st.toggle(**_widget(name))
 
 
-def _edit_others(walker: Walk, tabs: Mapping[str, Tab]) -> None:
-    _show_dialects(walker)
+def _edit_others(walker: Walk) -> None:
     st.slider(**_widget("surprise"), min_value=0.0, max_value=1.0, step=0.05, format="percent")
-    dialect = KEYS["dialect"].get() or None
-    width, usual_width = (round(walker.step_width(surprise, dialect)) for surprise in (KEYS["surprise"].get(), 0.5))
-    usual = "in real playlists" if walker.n_playlists else "in the middle"
-    st.caption(f"About {count(width, 'candidate')} per step ({usual}: {usual_width:,}).")
     st.number_input(**_number("spacing"))
-    for name in ("avoid_recent", "versions_apart"):
-        st.toggle(**_widget(name))
     if KEYS["not_because"].get():
         st.pills(
             **_widget("not_because"), options=KEYS["not_because"].get(), selection_mode="multi", wrap=True,
             format_func=lambda name: plain(walker.describe(name)),
         )  # fmt: skip
-    st.number_input(**_number("seed"), placeholder="random")
-    draft = PLAYLIST.get()
-    if draft is not None and draft.seed is not None:
-        st.caption(f"The seed of this playlist is {draft.seed}.")
-    with st.container(horizontal=True):
-        for name, tab in tabs.items():
-            st.button(tab.title, key=f"playlist_to_{name}", on_click=SECTIONS["playlist"].set, args=(name,))
 
 
 def _show_dialects(walker: Walk) -> None:
     if not walker.n_playlists:
-        st.caption(
-            "There are no playlists to learn from, so a playlist follows sound first, then tags, artists and years. "
-            "You can import playlists on the Library page."
-        )
         return
     names = [dialect.name for dialect in walker.dialects]
     if len(names) > 1:
@@ -184,6 +166,4 @@ def _show_dialects(walker: Walk) -> None:
             format_func=lambda name: plain(name) if name else "any",
         )  # fmt: skip
     chosen = next(d for d in walker.dialects if d.name == KEYS["dialect"].get())
-    st.caption(
-        f"Learned from {count(chosen.n_playlists, 'playlist')}. *Weights* shows what was learned and how well it works."
-    )
+    st.caption(f"Learned from {count(chosen.n_playlists, 'playlist')}. *Research* shows how well it works.")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import streamlit as st
 
 from musicsim.explorer import Edge, GeneratedPlaylist, PlaylistDraft, Snapshot, Walk
@@ -28,6 +29,7 @@ from musicsim.wording import capitalize, count
 _ADD, _STEP = "add songs", "step"  # names of dialogs; their subject is a position
 _N_MORE = 5  # number of songs to generate at the end
 _MAX_REASONS = 8
+_MIN_STEPS = 4  # minimum number of songs of a path for which a step can be called usual
 _EFFECTS: Key[bool] = Key("playlist_effects", bool, "whether rows show the effects of reasons")
 _YEARS = re.compile(r"( and)? from \d{4}(-\d{4})?$")
 
@@ -111,6 +113,20 @@ def show_notes(snapshot: Snapshot, draft: PlaylistDraft) -> None:
 def absent_songs(snapshot: Snapshot, draft: PlaylistDraft) -> list[Song]:
     """Return the skipped songs of a playlist that the library still has."""
     return snapshot.library.songs(draft.absent, missing=True) if draft.absent else []
+
+
+def show_largest_step(snapshot: Snapshot, draft: PlaylistDraft) -> None:
+    """If the playlist is a path to a song, say where its largest step is."""
+    if draft.request is None or not draft.request.through or len(draft.song_ids) < _MIN_STEPS:
+        return
+    steps = np.linalg.norm(np.diff(snapshot.vectors_at(snapshot.rows_of(draft.song_ids)), axis=0), axis=1)
+    place, usual = int(np.argmax(steps)), float(np.median(steps))
+    if usual > 0:
+        start, end = snapshot.songs_by_id(draft.song_ids[place : place + 2])
+        st.caption(
+            f"The largest step is from “{plain(start.title)}” to “{plain(end.title)}”: {steps[place] / usual:.1f} "
+            "times a usual one."
+        )
 
 
 def show_rows(snapshot: Snapshot, walker: Walk, draft: PlaylistDraft, drawn: GeneratedPlaylist) -> None:

@@ -70,7 +70,7 @@ function saveItems(listening) {
   const save = menuItem(`Save ${draft.songs.length} songs as a playlist`, async () => {
     try {
       const saved = await post("api/playlists", { ...draft, name: name.value.trim() || `From ${start}` }, { library: context.library });
-      listening.player.view?.notify(`Saved as “${saved.name}”. The Playlist page shows it.`, "info");
+      listening.player.view?.notify(`Saved as “${saved.name}”. The Playlists page shows it.`, "info");
     } catch (error) {
       listening.fail(error);
     }

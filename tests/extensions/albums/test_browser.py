@@ -42,7 +42,7 @@ def test_album_is_opened_played_and_continued(page, address, split):
     similar = page.locator("[class*='st-key-cover_similar_'] button")
     expect(similar.first).to_have_text("Tones B")
     page.get_by_role("button", name="Playlist of similar albums").click()
-    expect(page.get_by_role("heading", name="Playlist", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Playlists", exact=True)).to_be_visible()
     expect(rows(page)).to_have_count(6)
     assert row_ids(page)[:2] == split["Tones A"]
     switch(page, "library")

@@ -9,9 +9,7 @@ from tests.browser.actions import IDLE, player_plays, rows, visit
 
 
 def test_two_playlists_are_compared_by_keyboard(page, address, home):
-    visit(page, address, "playlist")
-    page.get_by_role("button", name="More options").click()
-    page.get_by_role("button", name="Which is better?").click()
+    visit(page, address, "research", "?section=blind_lists")
     page.get_by_role("button", name="Generate two playlists").click()
     expect(rows(page)).to_have_count(16)
     main = page.get_by_test_id("stMain")

@@ -1,4 +1,4 @@
-"""Tests of sending playlists to ListenBrainz from the Playlist page, without a browser."""
+"""Tests of sending playlists to ListenBrainz from the Playlists page, without a browser."""
 
 from musicsim.extensions.listenbrainz.client import save_token
 from tests.pages.actions import press

@@ -1,4 +1,4 @@
-"""Tests of the mix on the Playlist page."""
+"""Tests of the mix on the Playlists page."""
 
 import threading
 

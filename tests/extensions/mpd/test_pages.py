@@ -1,4 +1,4 @@
-"""Tests of MPD on the Library and Playlist pages, without a browser."""
+"""Tests of MPD on the Library and Playlists pages, without a browser."""
 
 from musicsim.extensions.mpd.client import MpdAddress, is_mpd_set, mpd_address
 from tests.extensions.mpd.real_mpd import real_mpd

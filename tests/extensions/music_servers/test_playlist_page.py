@@ -1,4 +1,4 @@
-"""Tests of saving playlists to music servers from the Playlist page, without a browser."""
+"""Tests of saving playlists to music servers from the Playlists page, without a browser."""
 
 import pytest
 

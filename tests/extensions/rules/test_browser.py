@@ -15,8 +15,7 @@ def test_rule_is_written_played_and_deleted(page, address, home):
     fast = f"{round(tempos[-3] - 0.05, 1):g}"
     expected = {song.id for song in songs_of(home) if song.tempo and song.tempo >= float(fast)}
     visit(page, address, "playlist")
-    page.get_by_role("button", name="More options").click()
-    page.get_by_role("button", name="Rules").click()
+    page.get_by_role("button", name="New rule").click()
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text("Fill in a condition")).to_be_visible()
     value = page.get_by_role("textbox", name="Value")
@@ -40,9 +39,12 @@ def test_rule_is_written_played_and_deleted(page, address, home):
     document = json.loads(download.value.path().read_text(encoding="utf-8"))
     assert document["groups"][0]["conditions"][0]["value"] == [float(fast)]
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("button", name="All playlists").click()
+    page.get_by_role("button", name="Options of “Fast songs”").click()
+    page.get_by_role("menuitem", name="Delete").click()
     expect(main.get_by_text("“Fast songs” was deleted.")).to_be_visible()
     page.get_by_role("button", name="Undo", exact=True).click()
+    page.get_by_role("button", name="Fast songs", exact=True).click()
     expect(page.get_by_role("textbox", name="Value")).to_have_value(fast)
     page.get_by_role("button", name="Open as a playlist").click()
     expect(page.get_by_role("heading", name=re.compile(f"^{len(expected)} songs? ·"))).to_be_visible()

@@ -1,15 +1,15 @@
-"""Tests of the tab Rules, without a browser."""
+"""Tests of the group Live and of the form for rules, without a browser."""
 
 import pytest
 
 from musicsim.extensions.rules.rule import RuleRequest
 from musicsim.extensions.rules.store import RuleStore
-from tests.pages.actions import labels, open_page, play_buttons, said
+from musicsim.extensions.rules.tables import rules
+from tests.pages.actions import open_page, play_buttons, said
 
 
 @pytest.fixture
 def tab(full):
-    RuleStore(full).save("Loved", RuleRequest(where=("thumb:up", "plays:<3 or year:>1900")).rule())
     return open_page("playlist", "Rules")
 
 
@@ -47,23 +47,39 @@ def test_count_follows_form(tab, full):
     assert "4 songs meet the conditions; 3 songs within the limits" in said(tab)
 
 
-def test_rule_is_opened_saved_deleted_and_restored(tab, full):
+def test_rule_is_opened_saved_deleted_and_restored(full):
     store = RuleStore(full)
-    loved = store.get("Loved").rule
-    tab.selectbox(key="rules_choice").set_value("Loved").run()
-    assert "0 songs meet the conditions" in said(tab)
-    assert play_buttons(tab)["Play"]["help"] == "No song meets the conditions."
-    widget(tab.text_input, "rules_name_").set_value("Also").run()
-    tab.button(key="rules_save_it").click().run()
+    loved = RuleRequest(where=("thumb:up", "plays:<3 or year:>1900")).rule()
+    store.save("Loved", loved)
+    page = open_page("playlist")
+    assert "0 songs · thumb:up" in said(page)
+    assert play_buttons(page)["No song meets the conditions."]["disabled"]
+    page.button(key="rule_0_open").click().run()
+    assert "0 songs meet the conditions" in said(page)
+    assert play_buttons(page)["Play"]["help"] == "No song meets the conditions."
+    widget(page.text_input, "rules_name_").set_value("Also").run()
+    page.button(key="rules_save_it").click().run()
     assert store.get("Also").rule == loved
-    assert tab.selectbox(key="rules_choice").value == "Also"
-    tab.button(key="rules_delete").click().run()
+    page.button(key="playlist_back").click().run()
+    page.menu_button(key="rule_0_menu").click("Delete").run()
     assert [saved.name for saved in store.all()] == ["Loved"]
-    assert "“Also” was deleted" in said(tab)
-    tab.button(key="rules_undo").click().run()
+    assert "“Also” was deleted" in said(page)
+    page.button(key="rules_undo").click().run()
     assert store.get("Also").rule == loved
-    assert tab.selectbox(key="rules_choice").value == "Also"
-    assert "Undo" not in labels(tab)
+    assert "“Also” was deleted" not in said(page)
+
+
+def test_unreadable_rule_can_be_deleted(full):
+    store = RuleStore(full)
+    store.save("Loved", RuleRequest(where=("thumb:up",)).rule())
+    with full.write() as connection:
+        connection.execute(rules.update().values(document={"groups": 7}))
+    page = open_page("playlist")
+    assert "the rule “Loved” cannot be read" in said(page)
+    page.button(key="rule_0_open").click().run()
+    assert not page.exception
+    page.menu_button(key="rule_0_menu").click("Delete").run()
+    assert store.all() == []
 
 
 def test_rule_is_opened_as_playlist(tab, full):

@@ -13,11 +13,10 @@ from tests.waiting import PATIENCE_S
 
 
 def script() -> None:
-    from musicsim.explorer.playlists.shared_walk import share_walk
     from musicsim.ui.base.openers import snapshot
-    from musicsim.ui.playlist.weights_view import show_weights
+    from musicsim.ui.research.walk_view import show_walk
 
-    show_weights(share_walk(snapshot()))
+    show_walk(snapshot(), busy=False)
 
 
 def open_view() -> AppTest:
@@ -103,3 +102,11 @@ def test_too_few_playlists_give_clear_message(full):
     assert "With only 5 playlists, none are held out" in said(app)
     assert app.table[0].value["gain"].tolist() == ["–"]
     assert not app.selectbox
+
+
+def test_seed_and_candidates_are_shown(full):
+    app = open_view()
+    usual = round(Walk(take_snapshot(full)).step_width(0.5))
+    assert f"; at 50%, from {usual}." in said(app)
+    app.number_input(key="playlist_seed").set_value(7).run()
+    assert app.session_state["playlist_seed"] == 7

@@ -1,4 +1,4 @@
-"""The weights of a library's walk, by family and by edge, and the gains of its dialects."""
+"""The walk that playlists follow: its weights by family and by edge, the gains of its dialects, and the seed."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,16 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from musicsim.explorer import Walk
+from musicsim.explorer import PlaylistRequest, Snapshot, Walk
 from musicsim.explorer.playlists.reason_weights import read_factors, restore_reason
 from musicsim.explorer.playlists.walk import Dialect
 from musicsim.public import is_public
-from musicsim.ui.base import escape_for_chart, kept, plain
+from musicsim.ui.base import escape_for_chart, kept, option_limits, plain
 from musicsim.ui.components import chart, show_table
+from musicsim.ui.playlist.draft import PLAYLIST
+from musicsim.ui.playlist.request_form import KEYS
+from musicsim.ui.playlist.walks import open_walk
+from musicsim.wording import count
 
 _ALL = "all playlists"
 _COLORS = ("#0f6b75", "#d08a3c")
@@ -19,8 +23,11 @@ _MAX_LISTED = 12
 _MAX_LABEL = 26
 
 
-def show_weights(walker: Walk) -> None:
-    """Show the weights of a walk: shares of families, strongest edges, and the gain of each dialect."""
+def show_walk(snapshot: Snapshot, *, busy: bool) -> None:
+    """Show the weights of the walk: shares of families, strongest edges, and the gain of each dialect; and the seed."""
+    walker = open_walk(snapshot)
+    if walker is None:
+        return
     st.caption(
         "Each step in a playlist follows a feature that two songs share: sound, tags, artist, years or listeners. The "
         "weights show how often each feature is used."
@@ -41,6 +48,23 @@ def show_weights(walker: Walk) -> None:
     _show_lowered(walker)
     if walker.n_playlists:
         _show_gains(walker.dialects)
+    _show_seed(walker)
+
+
+def _show_seed(walker: Walk) -> None:
+    """Show the seed and the number of candidates of the next playlist, which the Playlists page does not ask for."""
+    st.header("Repeat a playlist", anchor=False)
+    surprise, dialect = KEYS["surprise"].get(), KEYS["dialect"].get() or None
+    n_candidates, n_usual = (round(walker.step_width(one, dialect)) for one in (surprise, 0.5))
+    st.caption(
+        f"At the surprise of {surprise:.0%} that is chosen on Playlists, a step chooses from about "
+        f"{count(n_candidates, 'candidate')}; at 50%, from {n_usual:,}."
+    )
+    limits = option_limits(PlaylistRequest, "seed")
+    st.number_input(**limits | KEYS["seed"].widget(), placeholder="random", width=240)
+    draft = PLAYLIST.get()
+    if draft is not None and draft.seed is not None:
+        st.caption(f"The seed of the open playlist is {draft.seed}.")
 
 
 def _choose_dialect(dialects: Sequence[Dialect]) -> str:
