@@ -155,7 +155,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                 traffic.follow(page)
                 page.goto(address)
                 page.locator("[data-testid=map][data-state=drawn]").first.wait_for()
-                page.get_by_role("button", name="Try").click()
+                page.get_by_role("button", name="Something else today").click()
                 page.get_by_test_id("song-row").first.wait_for()
                 rows += _measure(page, traffic, n_songs, progress)
         browser.close()

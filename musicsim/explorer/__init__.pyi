@@ -48,6 +48,10 @@ from .models.representations import weight_by_rarity as weight_by_rarity
 from .models.schema import AboutModel as AboutModel
 from .models.schema import read_json as read_json
 from .models.schema import read_json_file as read_json_file
+from .playlists.beginnings import Beginning as Beginning
+from .playlists.beginnings import count_plays as count_plays
+from .playlists.beginnings import find_beginnings as find_beginnings
+from .playlists.beginnings import find_loved as find_loved
 from .playlists.draft import PlaylistDraft as PlaylistDraft
 from .playlists.edges import EDGE_FAMILIES as EDGE_FAMILIES
 from .playlists.edges import ClusterNames as ClusterNames

@@ -1,7 +1,6 @@
 """The mixes that can be made today: a request for each, or the reason why there is none."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from itertools import chain
@@ -9,8 +8,16 @@ from itertools import chain
 import numpy as np
 
 from musicsim._arrays import Int64Array
-from musicsim.explorer import ClusterNames, PlaylistRequest, Snapshot, play_counts, read_last_plays, regions_of
-from musicsim.library import Library
+from musicsim.explorer import (
+    ClusterNames,
+    PlaylistRequest,
+    Snapshot,
+    count_plays,
+    find_loved,
+    play_counts,
+    read_last_plays,
+    regions_of,
+)
 from musicsim.wording import add_number, count
 
 MINUTES = 60.0
@@ -20,8 +27,6 @@ _WEEK, _LONG = timedelta(days=7), timedelta(days=90)
 _N_SEEDS, _N_NAMED = 12, 3
 _NEAR_SHARE, _MIN_NEAR, _MAX_NEAR = 1 / 6, 60, 300  # songs around last week, of which a mix uses about fifteen
 _N_REGIONS, _SUCH_AS = 5, "such as "
-_LOVED_TAGS = ("loved", "rated 4", "rated 5")  # tags that imports from servers and other programs give
-_OFTEN, _TOP_SHARE = 5, 0.1  # a song with at least this many plays, and among this share of the played songs, is loved
 _MIN_SONGS = 3  # smaller regions and fewer loved songs are not worth a mix
 # playlists that were saved a moment ago would change the result of a second run
 _REQUEST = PlaylistRequest(minutes=MINUTES, avoid_recent=False)
@@ -113,27 +118,3 @@ def _plan_regions(snapshot: Snapshot) -> Iterator[Plan | SkippedMix]:
 def _present(snapshot: Snapshot, ids: list[int]) -> list[int]:
     """Return the songs that can be compared; a duplicate becomes the song that represents it."""
     return list(dict.fromkeys(snapshot.present_ids(ids)))
-
-
-def count_plays(library: Library, since: float, last: Mapping[int, float]) -> Counter[int]:
-    """Return the number of plays since a time, keyed by song id; `last` are the times of all last plays.
-
-    Times are in seconds since 1970. Of the plays on a music server, only the last one of each song is known.
-    """
-    recent = {song_id for song_id, at in last.items() if at >= since}
-    counts = Counter[int]()
-    for ids, times in (library.listening.listen_times(recent), library.player_plays.play_times()):
-        counts.update(ids[times >= since].tolist())
-    counts.update(recent - counts.keys())
-    return counts
-
-
-def find_loved(library: Library) -> set[int]:
-    """Return the songs with a thumbs-up, a star, a high rating or many plays."""
-    loved = {song_id for song_id, thumb in library.feedback().items() if thumb > 0}
-    loved |= set(library.listening.songs_tagged(_LOVED_TAGS).tolist())
-    plays = library.listening.play_counts()
-    if plays:
-        least = max(_OFTEN, float(np.quantile(list(plays.values()), 1.0 - _TOP_SHARE)))
-        loved |= {song_id for song_id, n in plays.items() if n >= least}
-    return loved

@@ -4,6 +4,7 @@ import streamlit as st
 
 from musicsim.public import visitor_may
 from musicsim.ui.base import component, openers
+from musicsim.ui.components.beginnings import beginnings_of
 from musicsim.ui.components.jobs_view import stop_without_songs
 
 
@@ -14,10 +15,8 @@ def draw() -> None:
     with st.container(key="listen_title"):  # the sidebar names the page: only screen readers get the title
         st.title("Listen", anchor=False)
     stop_without_songs(snapshot)
-    (first,) = snapshot.songs_by_id(snapshot.row_ids[:1])
-    component("web/listen/page.js", isolate_styles=False)(
-        key="listen", data={"first": {"id": first.id, "title": first.title}}, height="content"
-    )
+    offers = [{"label": one.label, "songs": list(one.song_ids)} for one in beginnings_of(snapshot)]
+    component("web/listen/page.js", isolate_styles=False)(key="listen", data={"offers": offers}, height="content")
 
 
 if __name__ == "__main__":

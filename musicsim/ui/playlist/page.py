@@ -9,6 +9,7 @@ from musicsim.ui.base.frame import asset
 from musicsim.ui.base.keys import SECTIONS
 from musicsim.ui.base.sections import Tab, draw_sections, tabs_of
 from musicsim.ui.components import show_play_button
+from musicsim.ui.components.beginnings import beginnings_of
 from musicsim.ui.components.jobs_view import stop_without_songs
 from musicsim.ui.playlist.actions import PLAYLIST_TROUBLE
 from musicsim.ui.playlist.draft import PLAYLIST
@@ -49,6 +50,12 @@ def _show_playlist(snapshot: Snapshot, walker: Walk) -> None:
         st.error(plain(trouble), icon=":material/error:")
     if draft is None or not draft.song_ids:
         st.caption("Click a part of the sentence to change it. Each song is shown with the reason it was chosen.")
+        with st.container(horizontal=True, gap="small"):
+            for number, offer in enumerate(beginnings_of(snapshot)):
+                show_play_button(
+                    offer.label, key=f"playlist_begin_{number}", library=snapshot.library, song_ids=offer.song_ids,
+                    act="similar", help="Play these, and similar songs after them, on Listen.",
+                )  # fmt: skip
         groups = {_YOURS: Tab(_YOURS, 20, [show_saved])}
         for group in tabs_of("playlists", groups).values():
             group.draw(snapshot)

@@ -31,8 +31,8 @@ export class ListenView {
   /** @param {import("./listening.js").Listening} listening */
   constructor(listening) {
     this.listening = listening;
-    /** @type {{id: number, title: string} | null} a song to begin with */
-    this.first = null;
+    /** @type {{label: string, songs: number[]}[]} what can be begun with */
+    this.offers = [];
     this.color = stored("localStorage", COLORS) ?? "";
     /** @type {string} id of the second map's model */
     this.beside = "";
@@ -58,8 +58,8 @@ export class ListenView {
   }
 
   /** Show the page below an element. @param {HTMLElement} parent @param {any} data */
-  show(parent, { first }) {
-    this.first = first;
+  show(parent, { offers }) {
+    this.offers = offers;
     if (this.host.parentElement !== parent) {
       parent.append(this.host);
       this.highest = 0;
@@ -206,14 +206,13 @@ export class ListenView {
   }
 
   renderBeginning() {
-    const { first, listening } = this;
+    const { offers, listening } = this;
     const parts = [
       element("h2", {}, "Start here"),
       element("p", {}, "Choose a song on the map or in the box: it plays, and similar songs follow."),
-      ...(first ? [button(`Try “${first.title}”`, () => {
-        listening.titles.set(first.id, first.title);
-        listening.begin({ song: first.id }, { plays: true });
-      }, { className: "primary" }, `Try “${first.title}”`)] : []),
+      element("div", { className: "offers" }, ...offers.map(({ label, songs }, place) => (
+        button(label, () => listening.startSeveral(songs), { className: place ? "" : "primary" }, label)
+      ))),
       element("p", { className: "small" }, "Or drop a sound file anywhere on this page."),
       ...(listening.context.isOwner ? [button("Add your own music", () => listening.client.go("library"), { className: "link" }, "Add your own music")] : []),
     ];

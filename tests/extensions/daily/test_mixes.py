@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from musicsim.errors import NotFoundError
+from musicsim.explorer.playlists.beginnings import count_plays
 from musicsim.explorer.playlists.fit import collect_playlists
 from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.daily.mixes import SOURCE, make_daily_mixes, read_state, undo_daily_mixes
 from musicsim.extensions.daily.options import DailyOptions, change_settings
-from musicsim.extensions.daily.plans import count_plays
 from tests.plays import add_listens
 
 DAY = date(2026, 11, 26)

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
+from musicsim.explorer.playlists.beginnings import count_plays
 from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.extensions.daily.mixes import make_daily_mixes, playlist_servers, undo_daily_mixes
 from musicsim.extensions.daily.options import DailyOptions, change_settings
-from musicsim.extensions.daily.plans import count_plays
 
 _PACKAGE = "musicsim.extensions.music_servers"
 connections = pytest.importorskip(f"{_PACKAGE}.connections")
