@@ -84,6 +84,8 @@ def test_playlist_form_has_every_option_with_help(taught):
     app.session_state["playlist_by"] = "minutes"
     app.session_state["playlist_not_because"] = ["tag:calm"]  # which shows the reasons left out
     shown |= widgets(app.run())
+    app.session_state["research_section"] = "walk"  # which has the seed
+    shown |= widgets(app.switch_page(PAGES["research"]).run())
     for field, option in options_of(PlaylistRequest).items():
         key = option.label if option.label in shown else f"playlist_{field}"  # songs are found by typing
         assert shown[key] == (option.label, option.help), field

@@ -45,7 +45,7 @@ def test_library_of_one_song_has_next_step(empty, tmp_path, page):
         assert "Add more music" in [link.proto.label for link in app.get("page_link")]
         assert not sent(app, "listen/page")
         assert not sent(app, "map/page_map")
-        assert not app.main.button
+        assert not app.main.button or page == "research", "the papers need no songs"
 
 
 @pytest.mark.parametrize("page", PAGES)

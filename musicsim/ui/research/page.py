@@ -30,6 +30,7 @@ def draw() -> None:
     if tab is None:
         st.title("Research", anchor=False)
         show_overview(snapshot, tabs)
+        stop_without_songs(snapshot)
         return
     show_title(tab.title)
     if tab.needs_songs:
