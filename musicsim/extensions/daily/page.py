@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from musicsim.addresses import is_address
+from musicsim import addresses
 from musicsim.explorer import PlaylistDraft, Snapshot
 from musicsim.extensions.daily.mixes import (
     SOURCE,
@@ -75,7 +75,7 @@ def draw_folder(snapshot: Snapshot, *, busy: bool, folder: Path) -> None:
         "Watch", settings.watches(folder), key=key,
         on_change=lambda: watch_folder(library, folder, is_on=st.session_state[key]),
         **off_if(
-            is_address(folder), "Addresses are not watched, because listing them may cost money.",
+            addresses.is_address(folder), "Addresses are not watched, because listing them may cost money.",
             f"New, changed and missing files are noticed while the app is running, every {settings.every} minutes.",
         ),
     )  # fmt: skip
