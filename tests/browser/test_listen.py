@@ -43,21 +43,6 @@ def listen_for(page, seconds: float) -> None:
     )
 
 
-def test_music_begins_without_a_choice(page, address, home):
-    play_slowly(page)
-    visit(page, address)
-    page.get_by_role("button", name="Something else today").click()
-    player_plays(page)
-    expect(rows(page).first).to_be_visible()
-    disliked, often = (song.id for song in songs_of(home)[:2])
-    with Library.open(home / "library") as library:
-        library.set_feedback(disliked, -1)
-        library.player_plays.add_play(often)
-    visit(page, address, "playlist")
-    page.get_by_role("button", name="Around last week").click()
-    player_plays(page, often)
-
-
 def test_page_follows_player_from_song_to_song(page, address, home):
     play_slowly(page)
     visit(page, address)
@@ -220,3 +205,18 @@ def test_unknown_word_lists_known_words(page, address, home):
     visit(page, address)
     page.get_by_role("combobox", name="Search").fill("xyzzy")
     expect(page.get_by_text("Nothing matches. Words to try: ")).to_contain_text("fast, slow")
+
+
+def test_music_begins_without_a_choice(page, address, home):
+    play_slowly(page)
+    visit(page, address)
+    page.get_by_role("button", name="Something else today").click()
+    player_plays(page)
+    expect(rows(page).first).to_be_visible()
+    disliked, often = (song.id for song in songs_of(home)[:2])
+    with Library.open(home / "library") as library:
+        library.set_feedback(disliked, -1)
+        library.player_plays.add_play(often)
+    visit(page, address, "playlist")
+    page.get_by_role("button", name="Around last week").click()
+    player_plays(page, often)
