@@ -33,15 +33,19 @@ def test_playlist_is_managed_on_server(full):
         assert there == {"pl-My playlist": "My playlist"}
         assert kept()["My playlist"].request is not None
         calls = len(server.asked)
+        press(app, "playlist_close")  # the lists are below the sentence, without an open playlist
         press(app, "playlist_server_refresh")
         assert not app.error
         assert [call for call, _, _ in server.asked[calls:]] == ["createPlaylist", "updatePlaylist"]
+        press(app, "playlist_undo")
         app.number_input(key="playlist_around_home_My playlist").set_value(3).run()
         press(app, "playlist_server_save")
         assert any("no song of this library was played there" in error.value for error in app.error)
+        press(app, "playlist_close")
         press(app, "playlist_server_delete_it")
         assert (there, kept()) == ({}, {})
         assert "playlist_server_delete_it" not in [button.key for button in app.button]
+        press(app, "playlist_undo")
         assert len(ids_of(app)) == 12, "This library does not change"
 
 
