@@ -222,7 +222,7 @@ def test_typed_addresses_reveal_nothing(hosted, place, before, page):
         expect(page.get_by_test_id("stSidebarNavLink").filter(has_text="Teach")).to_have_count(0)
     page.goto(f"{address}/train?section=models")
     expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
-    expect(page.get_by_text("The odd one out")).to_be_visible()
+    expect(page.get_by_text("Which one does not belong?").first).to_be_visible()
     for path in ("/?library=../single", "/playlist?playlist=9"):
         page.goto(address + path)
         expect(page.get_by_test_id("stHeading").first).to_be_visible()

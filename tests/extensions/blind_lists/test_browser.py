@@ -5,11 +5,11 @@ import re
 from playwright.sync_api import expect
 
 from musicsim.library import Library
-from tests.browser.actions import IDLE, player_plays, rows, visit
+from tests.browser.actions import IDLE, player_plays, rows
 
 
 def test_two_playlists_are_compared_by_keyboard(page, address, home):
-    visit(page, address, "research", "?section=blind_lists")
+    page.goto(f"{address}/research?section=blind_lists")
     page.get_by_role("button", name="Generate two playlists").click()
     expect(rows(page)).to_have_count(16)
     main = page.get_by_test_id("stMain")

@@ -23,7 +23,7 @@ def test_true_reason_is_told_after_the_answer(page, address, home):
     page.keyboard.press("Enter")
     expect(page.locator(".st-key-playlist_part_more")).to_contain_text("0 songs between artists")
     page.keyboard.press("Escape")
-    visit(page, address, "research", "?section=blind_reasons")
+    page.goto(f"{address}/research?section=blind_reasons")
     main = page.get_by_test_id("stMain")
     expect(main.get_by_text("No answers yet.")).to_be_visible()
     page.get_by_role("button", name="Ask a question").click()
