@@ -167,6 +167,12 @@ class DrawSection(Protocol):
     def __call__(self, snapshot: Snapshot, /, *, busy: bool) -> None: ...
 
 
+class DrawFolder(Protocol):
+    """Draw a section of the page “folder”, next to one of the library's music folders."""
+
+    def __call__(self, snapshot: Snapshot, /, *, busy: bool, folder: Path) -> None: ...
+
+
 class EditPlaylist(Protocol):
     """Return the owner's playlist after a change, and a sentence about it."""
 

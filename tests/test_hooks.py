@@ -58,7 +58,10 @@ def test_implementations_have_the_types_of_their_protocols(tmp_path):
     for extension in extensions():
         package = extension.package
         targets += [(package, extension.hooks[name], protocols[name]) for name in extension.hooks]
-        targets += [(package, section.target, "DrawSection") for section in extension.sections]
+        targets += [
+            (package, section.target, "DrawFolder" if section.page == "folder" else "DrawSection")
+            for section in extension.sections
+        ]
         targets += [(package, section.summary, "DrawSection") for section in extension.sections if section.summary]
         targets += [(package, edit, "EditPlaylist") for edit in extension.playlist_edits.values()]
         targets += [(package, extension.routes, "MakeRoutes")] if extension.routes else []
