@@ -30,11 +30,14 @@ def test_visitors_are_no_owners_and_their_plays_are_not_kept(full, monkeypatch):
     assert not context["keepsPlays"]
 
 
-def test_listen_names_a_song_to_begin_with(full):
+def test_listen_offers_songs_to_begin_with(full):
     app = open_page("listen")
     assert not context_of(app)["restores"]  # the tab owns what Listen shows
     (data,) = sent(app, "listen/page")
-    assert data["first"]["title"] in {song.title for song in full.songs()}
+    (offer,) = data["offers"]  # nothing was played, so only this can be offered
+    assert offer["label"] == "Something else today"
+    assert set(offer["songs"]) <= {song.id for song in full.songs()}
+    assert offer["songs"]
 
 
 def test_queue_opens_as_draft_with_reasons_and_pins(full, monkeypatch):
