@@ -119,16 +119,18 @@ def _refusal_of_librosa(path: Path) -> str:
     return ""
 
 
-def _bliss_on(path: Path, held: ExitStack) -> tuple[RivalProcess | None, str]:
-    """Return a process of bliss if it reads the file, or else its error."""
-    if not version("bliss-audio"):
+def start_analyzer(
+    make: Callable[[], object], package: str, path: Path, held: ExitStack
+) -> tuple[RivalProcess | None, str]:
+    """Return a process of an installed rival if it can analyze the file, or else None and the reason."""
+    if not version(package):
         return None, "not installed"
     try:
-        bliss = held.enter_context(RivalProcess(Bliss))
-        bliss.call("analyze", path)
+        rival = held.enter_context(RivalProcess(make))
+        rival.call("analyze", str(path))
     except RivalError as error:
         return None, str(error)
-    return bliss, ""
+    return rival, ""
 
 
 def recordings(folder: Path, seed: int) -> list[Path]:
@@ -174,7 +176,7 @@ def measure(path: Path, repeats: int) -> dict[str, Any]:
     if not refused["librosa"]:
         rivals["librosa"] = partial(by_librosa, path)
     with ExitStack() as held:
-        bliss, refused["bliss"] = _bliss_on(path, held)
+        bliss, refused["bliss"] = start_analyzer(Bliss, "bliss-audio", path, held)
         if bliss is not None:
             rivals["bliss"] = partial(bliss.call, "analyze", path)
         seconds = race(rivals, repeats=repeats)

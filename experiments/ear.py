@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.extraction import Bliss
+from benchmarks.extraction import Bliss, start_analyzer
 from benchmarks.support.columns import SHARE_2, Column, KeptRows, Lines, Table, format_number, list_columns
-from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main, race, version
-from benchmarks.support.rival import RivalError, RivalProcess
+from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main, race
+from benchmarks.support.rival import RivalProcess
 from experiments.support.ear_vectors import (
     USUAL_EVERY,
     USUAL_SHARE,
@@ -118,7 +118,13 @@ def _cost_rows(pieces: Pieces, network: Path, settings: Settings, progress: Prog
     seconds: dict[str, float] = {}
     n_minutes = 0.0
     with ExitStack() as held:
-        rivals = _find_rivals(paths[0], held, progress)
+        rivals: dict[str, RivalProcess] = {}
+        for name, make, package in (("bliss", Bliss, "bliss-audio"), ("Musly", Musly, "pymusly")):
+            rival, reason = start_analyzer(make, package, paths[0], held)
+            if rival is None:
+                progress(f"{name} is left out: {reason}")
+            else:
+                rivals[name] = rival
         for path in paths:
             samples = load(path)
             levels, _ = mel_levels(samples, SAMPLE_RATE)
@@ -140,21 +146,6 @@ def _cost_rows(pieces: Pieces, network: Path, settings: Settings, progress: Prog
         }
         for what, value in seconds.items()
     ]  # fmt: skip
-
-
-def _find_rivals(path: Path, held: ExitStack, progress: Progress) -> dict[str, RivalProcess]:
-    """Return the installed rivals that can read a file; a wheel may be built for another processor, and crash."""
-    rivals: dict[str, RivalProcess] = {}
-    for name, make, package in (("bliss", Bliss, "bliss-audio"), ("Musly", Musly, "pymusly")):
-        if version(package):
-            try:
-                rival = held.enter_context(RivalProcess(make))
-                rival.call("analyze", str(path))
-            except RivalError as error:
-                progress(f"{name} is left out: {error}")
-            else:
-                rivals[name] = rival
-    return rivals
 
 
 def _timed_name(every: int) -> str:

@@ -48,6 +48,9 @@ from .models.representations import weight_by_rarity as weight_by_rarity
 from .models.schema import AboutModel as AboutModel
 from .models.schema import read_json as read_json
 from .models.schema import read_json_file as read_json_file
+from .playlists.beginnings import LAST_WEEK as LAST_WEEK
+from .playlists.beginnings import MAX_SEEDS as MAX_SEEDS
+from .playlists.beginnings import REST as REST
 from .playlists.beginnings import Beginning as Beginning
 from .playlists.beginnings import count_plays as count_plays
 from .playlists.beginnings import find_beginnings as find_beginnings

@@ -37,6 +37,17 @@ def library_folders() -> list[Path]:
     return [default, *sorted(f for f in siblings if f != default and (f / LIBRARY_FILE).exists())]
 
 
+def demo_folder(library_folder: Path) -> Path:
+    """Return the folder of a library's demo collection, in the folder of the library."""
+    return library_folder / "music"
+
+
+def title_of(library_folder: Path) -> str:
+    """Return the name to show: that of the folder, but *Demo* for a default library with the demo collection."""
+    is_demo = library_folder == default_folder() and demo_folder(library_folder).is_dir()
+    return "Demo" if is_demo else library_folder.name
+
+
 def open_library(name: str | None = None) -> library.Library:
     """Open a library by name, or the default one, once per process.
 

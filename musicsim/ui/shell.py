@@ -5,7 +5,7 @@ from importlib import import_module
 import streamlit as st
 
 from musicsim.errors import MusicsimError
-from musicsim.explorer.libraries import library_folders
+from musicsim.explorer.libraries import library_folders, title_of
 from musicsim.library import Library, release_pages
 from musicsim.public import is_public
 from musicsim.ui import client
@@ -33,12 +33,12 @@ _VISITORS_TITLES = {"train": ("Compare", ":material/compare_arrows:")}
 def _sidebar(page: str) -> None:
     library = active_library()
     is_owner = not is_public()
-    names = [folder.name for folder in library_folders()] if is_owner else []
+    names = {folder.name: title_of(folder) for folder in library_folders()} if is_owner else {}
     models = {record.id: record.name for record in library.models.all()}
     chosen = active_model()
     _announce_model(models.get(chosen or "", ""), is_chosen=MODEL.get() == chosen)
     if len(names) > 1 or len(models) > 1:
-        label = " · ".join(plain(name) for name in (library.name * is_owner, models.get(chosen or "")) if name)
+        label = " · ".join(plain(name) for name in (names.get(library.name), models.get(chosen or "")) if name)
         with st.popover(label, icon=":material/tune:", type="tertiary", help="Change the library or the model."):
             _choose_library(library, names)
             _choose_model(library, models, chosen)
@@ -54,7 +54,7 @@ def _announce_model(name: str, *, is_chosen: bool) -> None:
     _SHOWN_MODEL.set(name)
 
 
-def _choose_library(library: Library, names: list[str]) -> None:
+def _choose_library(library: Library, names: dict[str, str]) -> None:
     if names:
         # The widget's key contains the value, and the widget starts with that value. A widget that takes its value from
         # the session resets to the first option if the user switches pages before the browser has received the value.
@@ -65,7 +65,8 @@ def _choose_library(library: Library, names: list[str]) -> None:
             forget_library_state()
 
         st.selectbox(
-            "Library", names, names.index(library.name), key=widget, on_change=switch,
+            "Library", list(names), list(names).index(library.name), key=widget, on_change=switch,
+            format_func=names.__getitem__,
             **off_if(len(names) == 1, "This is the only library. Make others in Library > Settings."),
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from musicsim.explorer.models.artifacts import load_map
-from musicsim.library import Library
+from musicsim.library import Library, Song
 from musicsim.library.stores.judgments import Judgment
 from tests.browser.actions import IDLE, play_slowly, player_plays, show_tab, songs_of, switch, visit
 
@@ -19,6 +19,15 @@ def no_answers(home: Path):
     with Library.open(home / "library") as library:
         for name in library.judgments.listeners():
             library.judgments.forget_listener(name)
+
+
+def begin_queue(page: Page, address: str, home: Path) -> tuple[Song, Locator]:
+    """Play a song on Listen, slowly; return it and the player."""
+    song = songs_of(home)[0]
+    play_slowly(page)
+    visit(page, address, query=f"?song={song.id}")
+    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
+    return song, player_plays(page, song.id)
 
 
 def compare(page: Page, address: str) -> Locator:
@@ -106,11 +115,7 @@ def test_held_or_repeated_key_is_one_answer(page, address, home):
 @pytest.mark.story
 def test_queue_waits_while_songs_are_compared(page, address, home):
     """The queue keeps its songs and its second, and goes on afterwards; the keys work as soon as the page opens."""
-    song = songs_of(home)[0]
-    play_slowly(page)
-    visit(page, address, query=f"?song={song.id}")
-    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
-    player = player_plays(page, song.id)
+    song, player = begin_queue(page, address, home)
     page.get_by_test_id("player-audio").evaluate("a => { a.currentTime = 7 }")
     expect(player).to_have_attribute("data-position", "7")
     switch(page, "train")
@@ -138,11 +143,7 @@ def test_queue_waits_while_songs_are_compared(page, address, home):
 
 
 def test_queue_that_was_paused_stays_paused(page, address, home):
-    song = songs_of(home)[0]
-    play_slowly(page)
-    visit(page, address, query=f"?song={song.id}")
-    page.get_by_test_id("stMainBlockContainer").get_by_role("button", name="Play", exact=True).click()
-    player = player_plays(page, song.id)
+    _, player = begin_queue(page, address, home)
     page.get_by_test_id("player-play").click()
     expect(player).to_have_attribute("data-state", "paused")
     switch(page, "train")

@@ -54,6 +54,15 @@ def test_plays_and_thumbs_decide_what_is_offered(full, songs):
     assert len(others) > 3, "every day has a song of its own"
 
 
+def test_one_of_many_songs_is_a_surprise(full, songs):
+    for song in songs[:11]:
+        play(full, song, 1)
+    around = offered(full)["Around last week"]
+    assert len(around) == 12
+    assert set(around[:11]) == set(songs[:11])
+    assert around[11] not in songs[:11]
+
+
 def test_disliked_song_is_never_offered(full, songs):
     for song in songs[1:]:
         full.set_feedback(song, -1)

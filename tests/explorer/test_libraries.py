@@ -3,7 +3,14 @@
 import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
-from musicsim.explorer.libraries import create_library, default_folder, library_folders, open_library
+from musicsim.explorer.libraries import (
+    create_library,
+    default_folder,
+    demo_folder,
+    library_folders,
+    open_library,
+    title_of,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +34,14 @@ def test_new_libraries_are_found_next_to_default(tmp_path):
     assert open_library("Jazz").folder == tmp_path / "data" / "Jazz"
     assert open_library("Jazz") is open_library("Jazz")
     assert open_library().name == "library"
+
+
+def test_default_library_with_demo_is_shown_as_demo(tmp_path):
+    folders = [default_folder(), create_library("Jazz")]
+    assert [title_of(folder) for folder in folders] == ["library", "Jazz"]
+    for folder in folders:
+        demo_folder(folder).mkdir(parents=True)
+    assert [title_of(folder) for folder in folders] == ["Demo", "Jazz"]
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "/abs", ".hidden", "x" * 200, "a\nb", "end."])

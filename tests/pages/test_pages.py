@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from musicsim.audio import FEATURE_VERSION
 from musicsim.explorer import job_process, jobs
-from musicsim.explorer.libraries import create_library, open_library
-from musicsim.explorer.refresh.add_music import demo_folder
+from musicsim.explorer.libraries import create_library, demo_folder, open_library
 from musicsim.explorer.refresh.fitting import RepresentationSettings
 from musicsim.explorer.refresh.model_catalogue import add_representation
 from musicsim.explorer.refresh.refresh import refresh
@@ -195,7 +194,7 @@ def test_new_library_is_created_and_shown(full):
 
 @pytest.mark.long
 def test_own_music_goes_to_library_separate_from_demo(full, tmp_path):
-    full.files.add_roots([demo_folder(full)])
+    full.files.add_roots([demo_folder(full.folder)])
     write_song(tmp_path / "mine" / "one.flac", title="Only one", seconds=25)
     app = open_page("library")
     app.text_input(key="library_folder").set_value(str(tmp_path / "mine")).run()
@@ -208,10 +207,12 @@ def test_own_music_goes_to_library_separate_from_demo(full, tmp_path):
 
 
 def test_more_own_music_goes_to_existing_library(full, tmp_path):
-    full.files.add_roots([demo_folder(full)])
+    full.files.add_roots([demo_folder(full.folder)])
+    demo_folder(full.folder).mkdir()
     own = open_library(create_library("My music").name)
     own.jobs.update(own.jobs.create("refresh", {}, pid=os.getpid()), state="running")  # so that the new job waits
     app = open_page("library")
+    assert app.sidebar.selectbox[0].options == ["Demo", "My music"]
     assert not app.toggle(key="library_mix").value
     app.text_input(key="library_folder").set_value(str(tmp_path)).run()
     app.button[labels(app).index("Add the folder")].click().run()
@@ -223,7 +224,7 @@ def test_more_own_music_goes_to_existing_library(full, tmp_path):
 
 
 def test_own_music_is_mixed_with_demo_on_request(full, tmp_path):
-    full.files.add_roots([demo_folder(full)])
+    full.files.add_roots([demo_folder(full.folder)])
     full.jobs.update(full.jobs.create("refresh", {}, pid=os.getpid()), state="running")  # so that the new job waits
     app = open_page("library")
     app.toggle(key="library_mix").set_value(True).run()

@@ -11,8 +11,12 @@ from musicsim.explorer.snapshot.last_plays import read_last_plays
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.library import Library
 
-_WEEK_S, _LOVED_S, _ELSE_S = (timedelta(days=days).total_seconds() for days in (7, 90, 30))
-_MAX_SEEDS = 12
+LAST_WEEK = timedelta(days=7)
+REST = timedelta(days=90)
+"""Loved songs are offered again after this time without a play."""
+MAX_SEEDS = 12
+_REST_OF_OTHERS = timedelta(days=30)
+_PER_SURPRISE = 10  # of this many songs, one is something else
 _N_DRAWN = 200  # songs among which something else is looked for, so that a large library takes no time
 _LOVED_TAGS = ("loved", "rated 4", "rated 5")  # tags that imports from servers and other programs give
 _OFTEN, _TOP_SHARE = 5, 0.1  # a song with at least this many plays, and among this share of the played songs, is loved
@@ -35,31 +39,38 @@ def find_beginnings(snapshot: Snapshot, day: date, *, is_private: bool) -> list[
 
 
 def _find(snapshot: Snapshot, day: date, *, is_private: bool) -> Iterator[Beginning]:
-    library, start = snapshot.library, datetime.combine(day, time()).timestamp()
+    library, start = snapshot.library, datetime.combine(day, time())
     last: dict[int, float] = {} if is_private else read_last_plays(library)
     draw = np.random.default_rng(day.toordinal())
     thumbs = {} if is_private else library.feedback()
     disliked = {song_id for song_id, thumb in thumbs.items() if thumb < 0}
 
-    def rest(ids: set[int], seconds: float) -> list[int]:
+    def rest(ids: set[int], pause: timedelta) -> tuple[int, ...]:
         """Return the songs that can be compared, are not disliked and were not played for some time, shuffled."""
-        rested = sorted(i for i in ids - disliked if last.get(i, 0.0) < start - seconds)
-        present = list(dict.fromkeys(snapshot.present_ids(rested)))
-        return [present[i] for i in draw.permutation(len(present))[:_MAX_SEEDS]]
+        since = (start - pause).timestamp()
+        present = snapshot.distinct_ids(sorted(i for i in ids - disliked if last.get(i, 0.0) < since))
+        return tuple(present[i] for i in draw.permutation(len(present))[:MAX_SEEDS])
+
+    rows = draw.choice(snapshot.n_indexed, min(snapshot.n_indexed, _N_DRAWN), replace=False)
+    others = rest(set(snapshot.row_ids[rows].tolist()), _REST_OF_OTHERS)
+
+    def with_surprise(ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the first songs; the last one is something else if there are many."""
+        surprises = [i for i in others if i not in ids][: min(len(ids), MAX_SEEDS) // _PER_SURPRISE]
+        return (*ids[: MAX_SEEDS - len(surprises)], *surprises)
 
     if not is_private:
-        counts = count_plays(library, start - _WEEK_S, last)
+        counts = count_plays(library, (start - LAST_WEEK).timestamp(), last)
         recent = [i for i in sorted(counts, key=lambda i: (-counts[i], -last.get(i, 0.0), i)) if i not in disliked]
-        around = tuple(dict.fromkeys(snapshot.present_ids(recent)))[:_MAX_SEEDS]
-        if around:
-            yield Beginning("Around last week", around)
-        loved = rest(find_loved(library), _LOVED_S)
-        if loved:
-            yield Beginning("Loved, not played lately", tuple(loved))
-    rows = draw.choice(snapshot.n_indexed, min(snapshot.n_indexed, _N_DRAWN), replace=False)
-    others = rest(set(snapshot.row_ids[rows].tolist()), _ELSE_S)
+        offers = {
+            "Around last week": snapshot.distinct_ids(recent),
+            "Loved, not played lately": rest(find_loved(library), REST),
+        }
+        for label, ids in offers.items():
+            if ids:
+                yield Beginning(label, with_surprise(ids))
     if others:
-        yield Beginning("Something else today", (others[0],))
+        yield Beginning("Something else today", others[:1])
 
 
 def count_plays(library: Library, since: float, last: Mapping[int, float]) -> Counter[int]:

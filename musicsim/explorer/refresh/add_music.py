@@ -17,6 +17,7 @@ from musicsim import demo
 from musicsim.addresses import resolve_address
 from musicsim.audio import Descriptors, describe
 from musicsim.errors import FeatureVersionError
+from musicsim.explorer.libraries import demo_folder
 from musicsim.explorer.refresh.outdated import native_is_outdated
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.refresh.stages import Stages, part_of
@@ -147,16 +148,11 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
         pool.shutdown(cancel_futures=True)
 
 
-def demo_folder(library: Library) -> Path:
-    """Return the folder of a library's demo collection, which :func:`build_demo` adds to the library's folders."""
-    return library.folder / "music"
-
-
 def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     """Compose and add the demo collection with its listeners; returns False if canceled. Another call resumes."""
     progress("composing the first songs")
     plans = demo.plan_collection(seed=seed)
-    folder = demo_folder(library)
+    folder = demo_folder(library.folder)
     folder.mkdir(parents=True, exist_ok=True)
     library.files.add_roots([folder])  # add it first, because it shows the pages that this is a demo library
     known = {song.path for song in library.songs()}

@@ -230,6 +230,10 @@ class Snapshot:
         rows = self.rows_of(ids)
         return tuple(self.row_ids[rows[rows >= 0]].tolist())
 
+    def distinct_ids(self, ids: Iterable[int]) -> tuple[int, ...]:
+        """Return what :meth:`present_ids` returns, each song once."""
+        return tuple(dict.fromkeys(self.present_ids(ids)))
+
     def duration_of(self, ids: Iterable[int]) -> float:
         """Return the total duration of the songs that can be compared, in seconds."""
         rows = self.rows_of(ids)

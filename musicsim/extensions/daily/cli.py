@@ -61,7 +61,7 @@ def _show(library: Library, *, with_settings: bool) -> None:
     if with_settings:
         settings = read_settings(library)
         echo("automatic: " + ("on" if settings.has_mixes(library) else "off"))
-        echo(f"watched folders: {', '.join(settings.watched or ()) or 'none'}")
+        echo(f"watched folders: {', '.join(settings.watched) or 'none'}")
         echo(f"hours: {settings.hours or 'any'}; CPU share: {settings.cpu}%; check every {settings.every} minutes")
         echo(f"folder: {settings.folder or 'none'}; servers: {', '.join(settings.servers) or 'none'}")
     run = read_state(library).current

@@ -1,5 +1,6 @@
 """Options of daily mixes and of watched folders, and the limits that they set: hours, battery and processors."""
 
+import json
 import os
 import subprocess
 import sys
@@ -68,16 +69,12 @@ class DailyOptions:
 @dataclass(frozen=True, kw_only=True)
 class DailySettings:
     automatic: bool | None = None  # None: from a number of plays on
-    watched: tuple[str, ...] | None = None  # folders, or ALL; never None once the settings are made
+    watched: tuple[str, ...] = ()  # folders, or ALL
     hours: str = ""  # such as 2-6; empty: all hours
     cpu: int = 50
     every: int = 10
     folder: str = ""
     servers: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.watched is None:  # version 1.0 stored one switch for mixes and all folders
-            object.__setattr__(self, "watched", (ALL,) if self.automatic else ())
 
     def has_mixes(self, library: Library) -> bool:
         """Return whether the app makes mixes every day."""
@@ -85,7 +82,7 @@ class DailySettings:
 
     def watches(self, folder: Path) -> bool:
         """Return whether the app notices new files in one of the library's folders."""
-        return bool({ALL, os.fspath(folder)} & set(self.watched or ()))
+        return bool({ALL, os.fspath(folder)} & set(self.watched))
 
     def change(self, options: DailyOptions) -> "DailySettings":
         """Return the settings with the given options."""
@@ -113,19 +110,26 @@ def parse_stored(kind: TypeAdapter[_T], text: str | None) -> _T:
         return kind.validate_python({})
 
 
+def _parse(text: str | None) -> DailySettings:
+    settings = parse_stored(_json, text)
+    if settings.automatic and text and "watched" not in json.loads(text):
+        return replace(settings, watched=(ALL,))  # version 1.0 stored one switch for mixes and all folders
+    return settings
+
+
 def read_settings(library: Library) -> DailySettings:
-    return parse_stored(_json, library.text(_KEY))
+    return _parse(library.text(_KEY))
 
 
 def change_settings(library: Library, options: DailyOptions) -> None:
-    library.update_text(_KEY, lambda text: _json.dump_json(parse_stored(_json, text).change(options)).decode())
+    library.update_text(_KEY, lambda text: _json.dump_json(_parse(text).change(options)).decode())
 
 
 def watch_folder(library: Library, folder: Path, *, is_on: bool) -> None:
     """Turn the watching of one folder on or off."""
 
     def change(text: str | None) -> str:
-        settings = parse_stored(_json, text)
+        settings = _parse(text)
         others = {os.fspath(root) for root in (*library.files.roots(), folder) if settings.watches(root)}
         folders = others | {os.fspath(folder)} if is_on else others - {os.fspath(folder)}
         return _json.dump_json(replace(settings, watched=tuple(sorted(folders)))).decode()

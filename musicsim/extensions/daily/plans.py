@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from itertools import chain
 
 import numpy as np
 
 from musicsim._arrays import Int64Array
 from musicsim.explorer import (
+    LAST_WEEK,
+    MAX_SEEDS,
+    REST,
     ClusterNames,
     PlaylistRequest,
     Snapshot,
@@ -23,8 +26,7 @@ from musicsim.wording import add_number, count
 MINUTES = 60.0
 _LAST_WEEK, _LOVED = "Daily mix: around last week", "Daily mix: loved, not played lately"
 _REGIONS = "Daily mixes by region"
-_WEEK, _LONG = timedelta(days=7), timedelta(days=90)
-_N_SEEDS, _N_NAMED = 12, 3
+_N_NAMED = 3
 _NEAR_SHARE, _MIN_NEAR, _MAX_NEAR = 1 / 6, 60, 300  # songs around last week, of which a mix uses about fifteen
 _N_REGIONS, _SUCH_AS = 5, "such as "
 _MIN_SONGS = 3  # smaller regions and fewer loved songs are not worth a mix
@@ -53,14 +55,14 @@ def plan_mixes(snapshot: Snapshot, day: date) -> Iterator[Plan | SkippedMix]:
     """Yield the plans for a day: around last week, loved songs, and the largest regions of the map."""
     start = datetime.combine(day, time())
     last = read_last_plays(snapshot.library)
-    yield _plan_last_week(snapshot, count_plays(snapshot.library, (start - _WEEK).timestamp(), last), last)
-    yield _plan_loved(snapshot, last, (start - _LONG).date())
+    yield _plan_last_week(snapshot, count_plays(snapshot.library, (start - LAST_WEEK).timestamp(), last), last)
+    yield _plan_loved(snapshot, last, (start - REST).date())
     yield from _plan_regions(snapshot)
 
 
 def _plan_last_week(snapshot: Snapshot, counts: dict[int, int], last: dict[int, float]) -> Plan | SkippedMix:
     order = sorted(counts, key=lambda i: (-counts[i], -last[i], i))
-    seeds = _present(snapshot, order)[:_N_SEEDS]
+    seeds = snapshot.distinct_ids(order)[:MAX_SEEDS]
     if not seeds:
         return SkippedMix(_LAST_WEEK, "No plays of the last seven days are known.")
     titles = {song.id: song.title for song in snapshot.songs_by_id(seeds)}
@@ -70,7 +72,7 @@ def _plan_last_week(snapshot: Snapshot, counts: dict[int, int], last: dict[int, 
     return Plan(_LAST_WEEK, why, replace(_REQUEST, only=_find_near(snapshot, seeds), rested=frozenset(seeds)))
 
 
-def _find_near(snapshot: Snapshot, seeds: list[int]) -> frozenset[int]:
+def _find_near(snapshot: Snapshot, seeds: tuple[int, ...]) -> frozenset[int]:
     """Return the seeds and the songs nearest to them, the same number for each seed if possible."""
     n_songs = min(snapshot.n_indexed, max(_MIN_NEAR, min(_MAX_NEAR, round(_NEAR_SHARE * snapshot.n_indexed))))
     vectors = snapshot.vectors_at(snapshot.rows_of(seeds))
@@ -80,7 +82,7 @@ def _find_near(snapshot: Snapshot, seeds: list[int]) -> frozenset[int]:
 
 
 def _plan_loved(snapshot: Snapshot, last: dict[int, float], since: date) -> Plan | SkippedMix:
-    loved = _present(snapshot, sorted(find_loved(snapshot.library)))
+    loved = snapshot.distinct_ids(sorted(find_loved(snapshot.library)))
     if not loved:
         return SkippedMix(_LOVED, "No song has a thumbs-up, a star, a high rating or many plays.")
     limit = datetime.combine(since, time()).timestamp()
@@ -113,8 +115,3 @@ def _plan_regions(snapshot: Snapshot) -> Iterator[Plan | SkippedMix]:
         why = f"From the region “{called}” of the map ({count(len(rows), 'song')}); songs with few plays come first."
         ids = frozenset(snapshot.row_ids[rows].tolist())
         yield Plan(name, why, replace(_REQUEST, only=ids, prefer="unheard"))
-
-
-def _present(snapshot: Snapshot, ids: list[int]) -> list[int]:
-    """Return the songs that can be compared; a duplicate becomes the song that represents it."""
-    return list(dict.fromkeys(snapshot.present_ids(ids)))

@@ -8,16 +8,16 @@ import streamlit as st
 from musicsim.addresses import explain_refusal, is_address
 from musicsim.errors import MusicsimError
 from musicsim.explorer import Snapshot, open_library
-from musicsim.explorer.libraries import create_library, library_folders
-from musicsim.explorer.refresh.add_music import demo_folder, keep_upload
-from musicsim.library import Library, absolute
+from musicsim.explorer.libraries import create_library, demo_folder, library_folders
+from musicsim.explorer.refresh.add_music import keep_upload
+from musicsim.library import Library
 from musicsim.ui.base import Key, off_if
 from musicsim.ui.base.keys import LIBRARY, SECTIONS, forget_library_state
 from musicsim.ui.base.option_widgets import UPLOAD_TYPES
 from musicsim.ui.base.sections import draw_sections
 from musicsim.ui.components import start_job
 from musicsim.ui.components.jobs_view import demo_button
-from musicsim.ui.library.folder_chooser import choose_folder
+from musicsim.ui.library.folder_chooser import choose_folder, folder_in
 from musicsim.wording import count
 
 ADD = "library_add"
@@ -30,7 +30,7 @@ _MY_MUSIC = "My music"
 def show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
     """Show a folder chooser, an upload box, and a button for the demo if the library is empty."""
     library = snapshot.library
-    if demo_folder(library) in library.files.roots():
+    if demo_folder(library.folder) in library.files.roots():
         st.toggle(
             "Mix my music with the demo", key=_MIX, help=f"Otherwise, it goes into a library of its own, *{_MY_MUSIC}*."
         )
@@ -54,16 +54,17 @@ def show_ways_to_add(snapshot: Snapshot, *, busy: bool) -> None:
 
 def _needs_own_library(library: Library) -> bool:
     """Return whether the user's music goes into a library of its own, because this one has the demo."""
-    return demo_folder(library) in library.files.roots() and not st.session_state.get(_MIX, False)
+    return demo_folder(library.folder) in library.files.roots() and not st.session_state.get(_MIX, False)
 
 
 def _add_folder(library: Library) -> None:
-    text = st.session_state[_FOLDER].strip().strip("'\"")
-    folder = absolute(text)
+    folder = folder_in(_FOLDER)
+    if folder is None:
+        return
     if (reason := explain_refusal(folder)) is not None:
         PROBLEM.set(reason)
     elif not (is_address(folder) or folder.exists()):
-        PROBLEM.set(f"{text}: this folder does not exist on this machine.")
+        PROBLEM.set(f"{folder}: this folder does not exist on this machine.")
     else:
         _add(library, lambda _: [folder])
 

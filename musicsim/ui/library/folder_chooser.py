@@ -14,10 +14,11 @@ _MAX_LISTED = 12
 
 def choose_folder(key: str) -> Path | None:
     """Show the field and the folders to choose from; return the folder, or address, in the field, if there is one."""
-    text = st.text_input("Music folder", key=key, live=True, placeholder="~/Music").strip().strip("'\"")
-    if text and is_address(absolute(text)):
-        return absolute(text)
-    here, begin = _find_place(text)
+    st.text_input("Music folder", key=key, live=True, placeholder="~/Music")
+    chosen = folder_in(key)
+    if chosen is not None and is_address(chosen):
+        return chosen
+    here, begin = _find_place(chosen)
     folders = [folder for folder in list_folders(here) if folder.name.casefold().startswith(begin)]
 
     def choose(folder: Path) -> None:
@@ -37,12 +38,18 @@ def choose_folder(key: str) -> Path | None:
     n_more = len(folders) - _MAX_LISTED
     if n_more > 0:
         st.caption(f"{n_more:,} more folders in {plain(here)}: type the beginning of a name.")
+    return chosen
+
+
+def folder_in(key: str) -> Path | None:
+    """Return the folder, or address, that is in the field now."""
+    text = st.session_state.get(key, "").strip().strip("'\"")
     return absolute(text) if text else None
 
 
-def _find_place(text: str) -> tuple[Path, str]:
+def _find_place(chosen: Path | None) -> tuple[Path, str]:
     """Return the folder whose folders to show, and the beginning of their names in lower case."""
-    path = absolute(text) if text else Path.home()
+    path = chosen or Path.home()
     if path.is_dir():
         return path, ""
     return (path.parent, path.name.casefold()) if path.parent.is_dir() else (Path.home(), "")
