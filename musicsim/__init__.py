@@ -1,6 +1,13 @@
-"""musicsim: drop a song, see what in your own library sounds like it, and why."""
+"""musicsim: drop a song, see what in your own library sounds like it, and why.
+
+The names here are those for scripts and notebooks; they are imported on first use.
+"""
+
+import lazy_loader as lazy
 
 __version__ = "1.0.0"
 
 LIBRARY_FILE = "library.sqlite"
 """Name of the file that marks a folder as a library; defined here so that finding libraries imports nothing else."""
+
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -44,7 +44,9 @@ _MAX_TAGS = 300
 MIN_SONGS_A_LABEL = 2  # minimum number of songs that share a tag or a word
 _TIMBRE_SIZE = gaussians.embedding_size(_N_COLUMNS)
 _SHAPE_START = _TIMBRE_SIZE + FLUCTUATION_SIZE
-TIMBRE, FLUCTUATION, SHAPE = slice(_TIMBRE_SIZE), slice(_TIMBRE_SIZE, _SHAPE_START), slice(_SHAPE_START, None)
+TIMBRE: slice = slice(_TIMBRE_SIZE)
+FLUCTUATION: slice = slice(_TIMBRE_SIZE, _SHAPE_START)
+SHAPE: slice = slice(_SHAPE_START, None)
 """Columns of the features of :class:`SoundEncoder`: timbre, fluctuation and spectral shape."""
 SOUND_SIZES = (_SHAPE_START, _SHAPE_START + gaussians.embedding_size(N_SHAPE))
 """Number of features of Sound before feature version 4, without spectral shape, and of this version."""

@@ -14,7 +14,8 @@ from musicsim.explorer.refresh.placing import SEED
 from musicsim.library import Library, ModelRecord
 from musicsim.progress import Progress
 
-COMBINED_KIND, JOINED_KIND = "combined", "joined"
+COMBINED_KIND: str = "combined"
+JOINED_KIND: str = "joined"
 _ROWS = 4_096
 
 

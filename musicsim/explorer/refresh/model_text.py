@@ -17,6 +17,7 @@ from musicsim.explorer.learning.verdict import (
 from musicsim.explorer.models.artifacts import load_report
 from musicsim.explorer.models.representations import CODEWORDS, representations
 from musicsim.explorer.models.schema import SOUND
+from musicsim.explorer.refresh.fitted_model import FITTED_KIND
 from musicsim.explorer.refresh.fitting import free_name
 from musicsim.explorer.refresh.joined_model import COMBINED_KIND, JOINED_KIND
 from musicsim.explorer.refresh.learned_model import LEARNED_KIND
@@ -45,6 +46,8 @@ def kind_words(record: ModelRecord) -> str:
         return f"learned from {TRAINING_KINDS[record.settings['supervision']].words}"
     if record.kind == TAKEN_KIND:
         return f"imported from {record.settings.get('taken_from', 'a file')}"
+    if record.kind == FITTED_KIND:
+        return f"{record.settings['estimator']}, fitted outside of musicsim on {_quote([record.settings['on']])}"
     if record.kind == JOINED_KIND:
         return f"{_quote(record.settings['sources'])} together"
     name = _representation(record)

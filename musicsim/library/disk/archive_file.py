@@ -38,7 +38,15 @@ _LATEST_S = 2.5e11  # latest valid time, in the year 9892
 _MAX_RATIO, _MAX_EXTRA = 40, 256 << 20
 # An archive can have 10,000 parts, plus one per kB: models have few files, and an excerpt takes more than 4 kB.
 _MIN_MEMBERS, _MEMBER_SIZE = 10_000, 1024
-_MALFORMED = (tarfile.TarError, zstandard.ZstdError, KeyError, TypeError, RecursionError, *DAMAGED)
+_MALFORMED: tuple[type[Exception], ...] = (
+    tarfile.TarError,
+    zstandard.ZstdError,
+    KeyError,
+    TypeError,
+    RecursionError,
+    *DAMAGED,
+)
+_UNREADABLE: tuple[type[Exception], ...] = (*_MALFORMED, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,7 @@ class ArchiveKind:
         try:
             with path.open("rb") as stream, _open_tar(stream) as (tar, members):
                 self._read_about(members, tar)
-        except (*_MALFORMED, OSError):
+        except _UNREADABLE:
             return False
         return True
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from musicsim.storage import writing_to
 
-DAMAGED = (ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError)
+DAMAGED: tuple[type[Exception], ...] = (
+    ValueError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OverflowError, MemoryError
+)  # fmt: skip
 """Errors, in addition to OSError, that reading a damaged archive can raise."""
 _IS_ENCRYPTED = 0x1
 _MAX_NAME = 512

@@ -31,7 +31,9 @@ from musicsim.library.disk.arrays import atomic_path
 
 _ASPECTS = f".v{ASPECT_VERSION}.npz"
 _MAX_LOOKUPS = 1_000  # maximum number of files to look up one by one; for more, the folder is listed
-_DAMAGED = (*DAMAGED, KeyError, TypeError, SyntaxError, tokenize.TokenError)  # numpy also raises the last four
+# numpy also raises the last four
+_DAMAGED: tuple[type[Exception], ...] = (*DAMAGED, KeyError, TypeError, SyntaxError, tokenize.TokenError)
+_UNREADABLE: tuple[type[Exception], ...] = (*_DAMAGED, FeatureVersionError, OSError)
 _OUTDATED = schema.songs.c.descriptor_version != DESCRIPTOR_VERSION
 
 
@@ -113,7 +115,7 @@ class FrameStore:
             read_song_frames(frames)
             if aspects.exists():
                 _read_aspects(aspects)
-        except (*_DAMAGED, FeatureVersionError, OSError):
+        except _UNREADABLE:
             return False
         return True
 
