@@ -21,7 +21,15 @@ from musicsim.explorer import (
 )
 from musicsim.extensions.embeddings import musicnn
 from musicsim.extensions.embeddings.networks import OnnxModel, compute_vectors, try_audio, try_network
-from musicsim.extensions.embeddings.representations import EAR, OWN, Network, TextNetwork, keep_network
+from musicsim.extensions.embeddings.representations import (
+    EAR,
+    OWN,
+    OWN_EUCLIDEAN,
+    Distance,
+    Network,
+    TextNetwork,
+    keep_network,
+)
 from musicsim.extensions.embeddings.vectors import AboutEmbedding, EmbeddingStore, Matched
 from musicsim.library import NATIVE_KIND, Library, ModelRecord, shorten_problems
 from musicsim.progress import Progress
@@ -30,9 +38,17 @@ from musicsim.wording import count
 _MAX_TRIES = 3  # a job whose process crashes is not started for ever
 
 
-def add_own_vectors(library: Library, file: Path, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    """Import a file of vectors, and make a model called `name` that compares them by cosine similarity."""
-    return _add(library, EmbeddingStore(library).keep(file), name, progress)
+def add_own_vectors(
+    library: Library, file: Path, name: str, progress: Progress, *, distance: Distance = Distance.COSINE
+) -> tuple[str, AboutEmbedding, Matched]:
+    """Import a file of vectors, and make a model called `name` that compares them by a distance."""
+    return _add(
+        library,
+        EmbeddingStore(library).keep(file),
+        name,
+        progress,
+        OWN_EUCLIDEAN if distance == Distance.EUCLIDEAN else OWN,
+    )
 
 
 def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
@@ -52,8 +68,10 @@ def add_onnx(library: Library, onnx: OnnxModel, name: str, progress: Progress) -
     return _add(library, about, name, progress)
 
 
-def _add(library: Library, about: AboutEmbedding, name: str, progress: Progress) -> tuple[str, AboutEmbedding, Matched]:
-    settings = RepresentationSettings(OWN, vectors=about.key, label=about.label)
+def _add(
+    library: Library, about: AboutEmbedding, name: str, progress: Progress, representation: str = OWN
+) -> tuple[str, AboutEmbedding, Matched]:
+    settings = RepresentationSettings(representation, vectors=about.key, label=about.label)
     model_id = add_representation(library, settings, name, progress)
     return model_id, about, EmbeddingStore(library).match(about.key)
 

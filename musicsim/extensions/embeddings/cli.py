@@ -16,6 +16,7 @@ from musicsim.extensions.embeddings.adding import add_own_vectors, describe_matc
 from musicsim.extensions.embeddings.adding import add_text as run_add_text
 from musicsim.extensions.embeddings.musicnn import ABOUT, find_weights, install_weights
 from musicsim.extensions.embeddings.networks import FRONT_ENDS, OnnxModel
+from musicsim.extensions.embeddings.representations import Distance
 from musicsim.extensions.embeddings.vectors import AboutEmbedding, Matched
 from musicsim.public import refuse_visitors
 
@@ -30,13 +31,18 @@ def add_embedding(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
+    distance: Annotated[
+        Distance, typer.Option(help="How vectors are compared: by angle, with 95% of their variance, or as they are.")
+    ] = Distance.COSINE,
 ) -> None:
     """Songs are matched by id, by path (absolute, or relative to a library folder), or by the hash of their file.
     The exit code is 3 if a row was left out or does not match a song in the library.
     """
     with console.open_library(library) as lib, console.progress_bar() as progress:
         source = file.expanduser().absolute()
-        model_id, about, matched = add_own_vectors(lib, source, free_name(lib, name or source.stem), progress)
+        model_id, about, matched = add_own_vectors(
+            lib, source, free_name(lib, name or source.stem), progress, distance=distance
+        )
         record = lib.models.get(model_id)
     _show_added(record.name, about, matched, as_json=as_json)
 

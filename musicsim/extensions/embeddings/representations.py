@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +50,9 @@ from musicsim.library import Library, ModelRecord, Song, atomic_folder, atomic_p
 from musicsim.progress import Progress
 
 _log = logging.getLogger(__name__)
-OWN, EAR = "own", "ear"  # names of the representations for imported vectors, and for an audio network
+# names of the representations: imported vectors by cosine and by Euclidean distance, and an audio network
+OWN, OWN_EUCLIDEAN, EAR = "own", "own_euclidean", "ear"
+_USUAL_SPREAD = 0.5  # half the mean squared distance between songs, as in other models
 _FOLDER = "embeddings"
 _NETWORK, _ABOUT, _ROWS = "network.onnx", "about.json", "vectors.rows"
 _TEXT, _TOKENIZER, _ABOUT_TEXT = "text.onnx", "tokenizer.json", "text.json"  # in the folder of the audio network
@@ -68,6 +71,13 @@ _MAX_TOKENS = 77  # CLAP was trained on texts of this length
 _ROWS_AT_ONCE = 8_192
 _INTEGERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _PADDING = "<pad>"
+
+
+class Distance(StrEnum):
+    """How imported vectors are compared."""
+
+    COSINE = "cosine"
+    EUCLIDEAN = "euclidean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +295,17 @@ def _to_unit_length(features: Floats, weights: Float64Array | None) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
+def _keep(features: Floats, _weights: object) -> Floats:
+    return np.asarray(features, dtype=np.float32)
+
+
+def _scale(features: Floats, _within: object, _variance: float) -> tuple[Float64Array, Float64Array]:
+    """Return the mean, and axes that only scale, so that distances between songs are usual and keep their order."""
+    X = np.asarray(features, dtype=np.float64)
+    spread = float(X.var(axis=0).sum())
+    return X.mean(axis=0), np.eye(X.shape[1]) * (np.sqrt(_USUAL_SPREAD / spread) if spread > 0 else 1.0)
+
+
 def _describe_vectors(library: Library, record: ModelRecord) -> str:
     n_songs = len(library.models.song_rows(record.id).rows)
     text = f"{n_songs:,} of {len(library):,} songs have a vector"
@@ -293,7 +314,10 @@ def _describe_vectors(library: Library, record: ModelRecord) -> str:
     except LibraryError as error:
         return f"{text}; {error}"
     text += f"; {about.n_rows:,} vectors with {about.n_dimensions:,} dimensions were imported"
-    return f"{text} and are compared by cosine similarity. {about.note}".rstrip()
+    is_plain = record.settings["representation"] == OWN_EUCLIDEAN
+    return (
+        f"{text} and are compared by {'Euclidean distance' if is_plain else 'cosine similarity'}. {about.note}".rstrip()
+    )
 
 
 def _describe_ear(library: Library, record: ModelRecord) -> str:
@@ -312,6 +336,10 @@ def _describe_ear(library: Library, record: ModelRecord) -> str:
 REPRESENTATIONS = {
     OWN: Representation(
         "your own vectors", VectorEncoder, _to_unit_length, needs_data=True, describe=_describe_vectors
+    ),
+    OWN_EUCLIDEAN: Representation(
+        "your own vectors, by Euclidean distance", VectorEncoder, _keep, fit_axes=_scale, needs_data=True,
+        describe=_describe_vectors,
     ),
     EAR: Representation(
         "a learned ear", EarEncoder, _to_unit_length, Weights(_fit_scale, (2, "f")), needs_data=True, is_network=True,

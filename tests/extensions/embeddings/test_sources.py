@@ -21,6 +21,7 @@ from musicsim.explorer.search.why_groups import GROUPS, REST
 from musicsim.explorer.search.why_sides import explain_result
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.extensions.embeddings.adding import add_own_vectors
+from musicsim.extensions.embeddings.representations import Distance
 from tests.learning import Watcher, hush, tag_by_kind
 from tests.sounds import write_song
 
@@ -73,6 +74,23 @@ def test_imported_vectors_become_model(three_sources):
     assert find_similar(seen, seen.songs_at([0])[0].id, 1)[0].song.genre == seen.songs_at([0])[0].genre
     assert kind_words(record) == "your own vectors (net.npz)"
     assert "20 of 24 songs have a vector; 21 vectors with 6 dimensions" in "\n".join(facts(three_sources, record, {}))
+
+
+def test_euclidean_vectors_keep_their_nearest_songs(three_sources, tmp_path):
+    ids = [song.id for song in three_sources.songs()]
+    X = np.random.default_rng(0).standard_normal((len(ids), 5)) * [1, 5, 0.1, 20, 3] + 40
+    np.savez(tmp_path / "plain.npz", ids=np.array(ids), vectors=X)
+    model_id, *_ = add_own_vectors(three_sources, tmp_path / "plain.npz", "plain", hush, distance=Distance.EUCLIDEAN)
+    vectors = three_sources.vectors(model_id)
+    own = np.linalg.norm(X[:, None] - X, axis=2)
+    kept = np.linalg.norm(vectors.X[:, None] - vectors.X, axis=2)
+    rows = [ids.index(i) for i in vectors.song_ids]
+    own = own[np.ix_(rows, rows)]
+    np.testing.assert_allclose(kept * (own.sum() / kept.sum()), own, atol=1e-4)
+    assert (np.argsort(kept, axis=1) == np.argsort(own, axis=1)).all()
+    record = three_sources.models.get(model_id)
+    assert "compared by Euclidean distance" in "\n".join(facts(three_sources, record, {}))
+    assert stale_reason(three_sources, record) is None
 
 
 def test_joint_model_is_complete_with_source_shares(three_sources):
