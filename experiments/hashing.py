@@ -90,13 +90,7 @@ ERROR = "error of the vote, %"
 LEARNED: dict[str, dict[str, Any]] = {
     MNIST: {"n_components": 256, "ranknet_steps": 4000, "ranknet_documents": 1000},
     COVTYPE: {},
-    SIFT: {
-        "score": "retrieval",
-        "noise": 0.1,
-        "n_queries": 30,
-        "ranknet_documents": 1000,
-        "lambdarank_documents": 2000,
-    },
+    SIFT: {"task": "retrieval", "noise": 0.1, "n_queries": 30, "ranknet_documents": 1000, "lambdarank_documents": 2000},
     GTZAN: {"noise": 0.6, "ranknet_steps": 300, "lambdarank_steps": 300},
     ARTISTS: {"ranknet_steps": 500, "lambdarank_steps": 500},
 }
@@ -182,12 +176,12 @@ def fitted(part: Part, method: str, bits: int, settings: dict[str, Any], seed: i
     if method == RANKNET:
         n_steps = hashing.ranknet_steps + hashing.lambdarank_steps
         hashing.set_params(method="ranknet", ranknet_steps=n_steps)
-    if hashing.score == "retrieval":
+    if hashing.task == "retrieval":
         target = nearest_relevance(part.X)
     elif method == HIDDEN:
         hashing.set_params(n_hidden=N_HIDDEN)
     elif method == HIERARCHY:
-        hashing.set_params(score="hierarchy")
+        hashing.set_params(task="hierarchy")
     elif part.y.ndim == 2:
         target = part.y[:, -1]
     return hashing.fit(part.X, target)

@@ -83,7 +83,7 @@ def _part(name: str, shared: Path, seed: int) -> Part:
 def _settings(name: str, protocol: Protocol) -> dict[str, Any]:
     if protocol.steps is None:
         return LEARNED[name]
-    learned = {key: value for key, value in LEARNED[name].items() if key in ("score", "noise", "n_queries")}
+    learned = {key: value for key, value in LEARNED[name].items() if key in ("task", "noise", "n_queries")}
     return learned | {"ranknet_steps": protocol.steps[0], "lambdarank_steps": protocol.steps[1]}
 
 
@@ -251,7 +251,7 @@ def measured_regression(part: Part, protocol: Protocol, seed: int) -> dict[str, 
         "line": LinearRegression().fit(part.X, part.y).predict(part.X_test),
         "3 nearest": KNeighborsRegressor(NEIGHBORS).fit(part.X, part.y).predict(part.X_test),
     }
-    settings = {"score": "regression", **_settings(COVTYPE, protocol)}
+    settings = {"task": "regression", **_settings(COVTYPE, protocol)}
     for method in (METHODS[0], RANKNET, LAMBDARANK):
         hashing = fitted(part, method, 64, settings, seed)
         said[f"{method}, 64 bits"] = bin_mean(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.relevance import Relevance, label_codes
 
-SCORES = ("classification", "retrieval", "hierarchy", "regression")
+TASKS = ("classification", "retrieval", "hierarchy", "regression")
 
 
 class _Uniform:
@@ -77,15 +77,15 @@ class RelevanceGains:
 Gains = LabelGains | TargetGains | RelevanceGains
 
 
-def make_gains(score: str, y: Any, n_rows: int) -> Gains:
-    """Return the gains of a score; raise ValueError if `y` does not suit `score` or does not have `n_rows` rows."""
-    if score == "retrieval":
+def make_gains(task: str, y: Any, n_rows: int) -> Gains:
+    """Return the gains for a task; raise ValueError if `y` does not suit it or does not have `n_rows` rows."""
+    if task == "retrieval":
         return RelevanceGains(_check_relevance(y, n_rows))
     if isinstance(y, Relevance):
-        raise ValueError(f"y is a Relevance, which requires score='retrieval', not score={score!r}.")
-    if score == "regression":
+        raise ValueError(f"y is a Relevance, which requires task='retrieval', not task={task!r}.")
+    if task == "regression":
         return TargetGains(_targets(y, n_rows))
-    codes = _levels(y) if score == "hierarchy" else label_codes(y, "y")[:, None]
+    codes = _levels(y) if task == "hierarchy" else label_codes(y, "y")[:, None]
     _check_length(codes, n_rows)
     _check_labels(codes)
     return LabelGains(codes)
@@ -122,7 +122,7 @@ def _check_labels(codes: Int64Array) -> None:
 
 def _check_relevance(y: Any, n_rows: int) -> Relevance:
     if not isinstance(y, Relevance):
-        raise ValueError(f"y is a {type(y).__name__}; with score='retrieval', it must be a Relevance.")
+        raise ValueError(f"y is a {type(y).__name__}; with task='retrieval', it must be a Relevance.")
     if len(y) != n_rows or y.n_items != n_rows or not np.array_equal(y.own, np.arange(n_rows)):
         raise ValueError(
             f"y has {len(y)} queries and {y.n_items} songs, but X has {n_rows} rows; query i must be row i of X."
@@ -135,14 +135,14 @@ def _check_relevance(y: Any, n_rows: int) -> Relevance:
 def _levels(y: Any) -> Int64Array:
     table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y, dtype=object)
     if table.ndim != 2 or not table.shape[1]:
-        raise ValueError(f"y has shape {table.shape}; with score='hierarchy', it must be (n_rows, levels).")
+        raise ValueError(f"y has shape {table.shape}; with task='hierarchy', it must be (n_rows, levels).")
     return np.stack([label_codes(list(level), "y") for level in table.T], axis=1)
 
 
 def _targets(y: Any, n_rows: int) -> Float64Array:
     targets = np.asarray(y, dtype=np.float64)
     if targets.ndim != 1 or not np.isfinite(targets).all():
-        raise ValueError(f"y has shape {targets.shape}; with score='regression', it must be (n_rows,) and finite.")
+        raise ValueError(f"y has shape {targets.shape}; with task='regression', it must be (n_rows,) and finite.")
     _check_length(targets, n_rows)
     spread = targets.std()
     if not spread:

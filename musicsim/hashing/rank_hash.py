@@ -17,7 +17,7 @@ from musicsim.blas import one_blas_thread
 from musicsim.hashing._kernels import MAX_SCORE
 from musicsim.hashing.base import BitHash, principal_axes
 from musicsim.hashing.exact import ExactProjection
-from musicsim.hashing.gains import SCORES, Gains, keep_targets, make_gains
+from musicsim.hashing.gains import TASKS, Gains, keep_targets, make_gains
 from musicsim.hashing.training import Batch, Neighborhood, Projection
 
 _METHODS = ("lambdarank", "ranknet")
@@ -36,8 +36,8 @@ class RankHash(BitHash):
     Parameters
     ----------
     n_bits : int from 1 to 1024
-    score : "classification", "retrieval", "hierarchy" or "regression"
-        Score of a query's neighbors (equations 7, 8, 10, 11); determines the type of `y`.
+    task : "classification", "retrieval", "hierarchy" or "regression"
+        Determines the score of a query's neighbors (equations 7, 8, 10, 11), and the type of `y`.
     method : "lambdarank" or "ranknet"
         "ranknet" omits the second phase.
     n_bins, radius : int
@@ -117,7 +117,7 @@ class RankHash(BitHash):
     def __init__(
         self,
         n_bits: int = 64,
-        score: str = "classification",
+        task: str = "classification",
         *,
         method: str = "lambdarank",
         n_bins: int = 3,
@@ -140,7 +140,7 @@ class RankHash(BitHash):
         noise: float = 0.3,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_bits, self.score, self.method, self.n_bins, self.radius = n_bits, score, method, n_bins, radius
+        self.n_bits, self.task, self.method, self.n_bins, self.radius = n_bits, task, method, n_bins, radius
         self.n_components, self.n_hidden = n_components, n_hidden
         self.ranknet_steps, self.lambdarank_steps = ranknet_steps, lambdarank_steps
         self.step_size, self.decay, self.start, self.momentum = step_size, decay, start, momentum
@@ -155,7 +155,7 @@ class RankHash(BitHash):
         ----------
         X : array-like of shape (n_songs, d), finite and not constant
         y : labels (n_songs,), Relevance, labels (n_songs, levels) or float array-like (n_songs,)
-            Depends on `score`: classes; the relevance of the rows of X to each other; classes from the widest to the
+            Depends on `task`: classes; the relevance of the rows of X to each other; classes from the widest to the
             narrowest; or targets. Unknown labels (None, nan, blank, -1) do not equal any label.
         callback : callable, optional
             Gets the newest entry of `history_` and the seconds so far after each step. The callback returns True to end
@@ -164,7 +164,7 @@ class RankHash(BitHash):
         """
         rows = self._check_training(X)
         self._check_parameters()
-        gains = make_gains(self.score, y, len(rows))
+        gains = make_gains(self.task, y, len(rows))
         rng = np.random.default_rng(self.random_state)
         with one_blas_thread():
             centered = rows - rows.mean(axis=0)
@@ -248,7 +248,7 @@ class RankHash(BitHash):
         moves = [np.zeros_like(array) for array in arrays]
         n_steps = self.ranknet_steps + (self.lambdarank_steps if self.method == "lambdarank" else 0)
         spread = float(self.noise) * rows.std(axis=0)
-        neighborhood = Neighborhood(None if self.score == "retrieval" else self.n_bins, self.radius, self.swap_beyond)
+        neighborhood = Neighborhood(None if self.task == "retrieval" else self.n_bins, self.radius, self.swap_beyond)
         history: list[dict[str, Any]] = []
         started = time.perf_counter()
         for t in range(n_steps):
@@ -261,7 +261,7 @@ class RankHash(BitHash):
             if self.noise:
                 queries = queries + spread * rng.normal(size=queries.shape)
             batch = Batch(queries, rows[documents], gains.gains(drawn, documents))
-            if self.n_targets is not None and self.score == "classification":
+            if self.n_targets is not None and self.task == "classification":
                 keep_targets(batch.gains, rows[drawn], batch.documents, self.n_targets)
             slopes, wrong = batch.slopes(
                 start, float(self.temperature), None if is_ranknet else neighborhood, self.normalize
@@ -276,7 +276,7 @@ class RankHash(BitHash):
         return history
 
     def _check_parameters(self) -> None:
-        check_choice("score", self.score, SCORES)
+        check_choice("task", self.task, TASKS)
         check_choice("method", self.method, _METHODS)
         least = {"n_bins": 1, "radius": 0, "n_components": 1, "n_hidden": 0}
         least |= {"ranknet_steps": 0, "lambdarank_steps": 0}

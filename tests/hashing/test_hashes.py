@@ -237,7 +237,7 @@ def test_ranknet_method_runs_first_phase_only(songs):
     [
         ({"n_bits": 0}, "n_bits=0 should be an integer from 1 to 1024"),
         ({"n_bits": 2.5}, "n_bits=2.5"),
-        ({"score": "ndcg"}, "score='ndcg' should be one of classification, retrieval"),
+        ({"task": "ndcg"}, "task='ndcg' should be one of classification, retrieval"),
         ({"method": "sgd"}, "method='sgd'"),
         ({"n_bins": 0}, "n_bins=0"),
         ({"radius": -1}, "radius=-1"),
@@ -259,24 +259,24 @@ def test_rejects_bad_parameters(songs, change, message):
 
 
 @pytest.mark.parametrize(
-    ("score", "y", "message"),
+    ("task", "y", "message"),
     [
         ("classification", [0, 1, 0], "y has 3 entries, but X has 6 rows"),
         ("classification", [0] * 6, "at least two different labels"),
         ("classification", [0, 1, 2, 3, 4, 5], "at least two different labels"),
-        ("classification", Relevance.from_labels([0, 1] * 3), "requires score='retrieval'"),
+        ("classification", Relevance.from_labels([0, 1] * 3), "requires task='retrieval'"),
         ("retrieval", [0, 1] * 3, "y is a list; .* it must be a Relevance"),
         ("retrieval", Relevance.from_labels([0, 1] * 2), "y has 4 queries and 4 songs, but X has 6 rows"),
         ("retrieval", Relevance.from_labels(range(6)), "no query has a relevant song"),
         ("hierarchy", [0, 1] * 3, r"y has shape \(6,\); .* it must be \(n_rows, levels\)"),
         ("hierarchy", [[0, 1], [0, 2]], "y has 2 entries"),
-        ("regression", [1.0, np.nan, 2, 3, 4, 5], "with score='regression', it must be"),
+        ("regression", [1.0, np.nan, 2, 3, 4, 5], "with task='regression', it must be"),
         ("regression", [1.0] * 6, "y is constant"),
     ],
 )
-def test_rejects_bad_y(rng, score, y, message):
+def test_rejects_bad_y(rng, task, y, message):
     with pytest.raises(ValueError, match=message):
-        RankHash(4, score).fit(rng.normal(size=(6, 2)), y)
+        RankHash(4, task).fit(rng.normal(size=(6, 2)), y)
 
 
 @each_hash

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from musicsim.evaluation import query_scores
-from musicsim.hashing import RandomProjectionHash, SpectralHash
+from musicsim.hashing import RandomProjectionHash, RankHash, SpectralHash
 from musicsim.metric import GMML, MLR, MLRCV, WCCN, LGMMLByExample
 from musicsim.relevance import Relevance
 
@@ -25,7 +25,9 @@ def test_meets_contract_of_scikit_learn(estimator, check):
 
 
 @pytest.mark.long
-@parametrize_with_checks([MLRCV(MLR(tol=0.1), Cs=[1], cv=1), SpectralHash()])
+@parametrize_with_checks(
+    [MLRCV(MLR(tol=0.1), Cs=[1], cv=1), SpectralHash(), RankHash(8, ranknet_steps=5, lambdarank_steps=5)]
+)
 def test_other_estimators_meet_contract_of_scikit_learn(estimator, check):
     check(estimator)
 
