@@ -58,7 +58,14 @@ def add_and_refresh(
 def scan_again(
     library: Library, folders: Sequence[str | Path] = (), *, n_workers: int | None = None, progress: Progress
 ) -> AddReport:
-    """Scan the given folders again, by default all folders; songs on an unplugged drive become missing."""
+    """Scan the given folders again, by default all folders; songs on an unplugged drive become missing.
+
+    Descriptors from an older version are computed first, from stored features.
+    """
+    try:
+        _update_descriptors(library, part_of(progress, 0.0, _DESCRIPTORS))
+    except Canceled:
+        return AddReport(canceled=True)
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
@@ -194,9 +201,11 @@ def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
 
 
 def _update_descriptors(library: Library, progress: Progress) -> None:
+    if not library.descriptors.n_outdated():
+        return
     with library.exclusive("updating songs"), library.stay_refreshed():  # models do not depend on descriptors
         songs = list(library.descriptors.find_outdated().items())
-        with_aspects = library.frame_files.list_stored_aspects() if songs else set()
+        with_aspects = library.frame_files.list_stored_aspects()
         for start in range(0, len(songs), _BATCH):
             progress("tempo, key and loudness", start, len(songs), seconds_left=None)
             batch = songs[start : start + _BATCH]

@@ -10,7 +10,7 @@ from musicsim.audio import DESCRIPTORS, FEATURE_CHANGES, FEATURE_VERSION
 from musicsim.explorer import jobs
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
-from musicsim.explorer.refresh.add_music import bring_up_to_date
+from musicsim.explorer.refresh.add_music import bring_up_to_date, scan_again
 from musicsim.explorer.refresh.outdated import pending_upgrade
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.search.query import find_similar, read_example
@@ -237,6 +237,14 @@ def test_descriptors_are_computed_from_stored_features(undescribed):
         assert 100 < song.brightness < 11025
         assert song.energy > 0
         assert song.tempo is None or 30 < song.tempo < 450
+
+
+def test_scan_computes_descriptors(undescribed):
+    """Documentation tells people to use `musicsim scan` if they do not open the app after an upgrade."""
+    assert scan_again(undescribed, progress=cancel_when(lambda *_: True)).canceled
+    assert pending_upgrade(undescribed).n_undescribed == 12
+    assert not scan_again(undescribed, progress=no_progress).canceled
+    assert pending_upgrade(undescribed) is None
 
 
 def test_upgraded_descriptors_equal_analyzed_descriptors(store, tmp_path):
