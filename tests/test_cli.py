@@ -119,6 +119,9 @@ def test_narrow_terminal_lists_fewer_columns(library):
     said = _say("list", library=library, columns=80)
     assert "Song noise 2" in said
     assert "--json shows all values" in said
+    loudness = json.loads(_say("list", "--json", library=library, columns=80))[0]["loudness"]
+    line = _say("list", "--sort", "loudness", library=library, columns=200)
+    assert f" {loudness:.{DESCRIPTORS['loudness'].digits}f} " in line, "as in the table of songs on the Library page"
 
 
 def test_info_is_readable(library):

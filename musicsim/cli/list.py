@@ -19,9 +19,9 @@ from musicsim.library import Library, Song
 from musicsim.wording import clock
 
 
-def _whole_number(name: str, song: Song) -> str:
+def _descriptor(name: str, song: Song) -> str:
     value = getattr(song, name)
-    return "" if value is None else f"{value:.0f}"
+    return "" if value is None else f"{value:.{DESCRIPTORS[name].digits}f}"
 
 
 class _Column(NamedTuple):
@@ -42,7 +42,7 @@ _COLUMNS = {
     "genre": _Column("genre", 12, lambda s: s.genre or ""),
     "key": _Column("key", 8, lambda s: s.key_words),
     **{
-        descriptor.heading: _Column(name, len(descriptor.heading), partial(_whole_number, name))
+        descriptor.heading: _Column(name, max(len(descriptor.heading), 5), partial(_descriptor, name))
         for name, descriptor in DESCRIPTORS.items()
     },
 }
