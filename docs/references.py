@@ -24,6 +24,7 @@ os.environ["XDG_CONFIG_HOME"] = os.devnull  # the pages list no extensions of th
 from docs.blocks import fill_blocks  # noqa: E402
 from docs.hook_page import PAGE, describe_hooks  # noqa: E402
 from musicsim.api.http import http_interface  # noqa: E402
+from musicsim.audio import DESCRIPTORS  # noqa: E402
 from musicsim.cli import program  # noqa: E402
 
 FOLDER = ROOT / "docs" / "connect"
@@ -162,18 +163,23 @@ def _link_object(words: re.Match[str]) -> str:
     return f"{words[1]} [{words[2]}](#{plural})"
 
 
-PAGES: dict[Path, tuple[str, Callable[[], str]]] = {
-    FOLDER / "commands.md": ("commands", describe_commands),
-    FOLDER / "http_reference.md": ("requests", describe_requests),
-    PAGE: ("hooks", describe_hooks),
+def describe_descriptors() -> str:
+    """Return a table of the descriptors in songs."""
+    rows = "".join(f"| `{name}` | {descriptor.about} |\n" for name, descriptor in DESCRIPTORS.items())
+    return f"| descriptor | meaning |\n| --- | --- |\n{rows}"
+
+
+PAGES: dict[Path, Mapping[str, Callable[[], str]]] = {
+    FOLDER / "commands.md": {"commands": describe_commands},
+    FOLDER / "http_reference.md": {"requests": describe_requests, "descriptors": describe_descriptors},
+    PAGE: {"hooks": describe_hooks},
 }
-"""The pages, each with the name and the text of its generated part."""
+"""The pages, each with the texts of its generated parts, keyed by their names."""
 
 
 def make_page(path: Path) -> str:
     """Return the text of a page."""
-    name, describe = PAGES[path]
-    return fill_blocks(path, {name: describe()})
+    return fill_blocks(path, {name: describe() for name, describe in PAGES[path].items()})
 
 
 def main() -> None:

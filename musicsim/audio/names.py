@@ -1,8 +1,6 @@
 """Names and texts of descriptors, for options and columns; importing them does not load the code that computes them.
 
-To add a descriptor, add it to :data:`DESCRIPTORS` and :class:`Descriptors`, compute it in ``descriptors.py``, and give
-it a field in :class:`musicsim.explorer.requests.filters.Filters`. Libraries get its column and values when they are
-opened.
+``docs/research/descriptors.md`` explains how to add a descriptor.
 """
 
 from collections.abc import Mapping

@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import pytest
 
-from musicsim.audio import Descriptors
+from musicsim.audio import DESCRIPTORS, Descriptors
 from musicsim.explorer.playlists import walk
 from musicsim.explorer.requests.playlist import PlaylistRequest
 from musicsim.explorer.search.reasons import describe_pairs
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.explorer.snapshot.sound_words import CONTRARY, describe_change, words_of
 
-NOTHING = Descriptors(None, None, None, None, None, None)
-LOW = {"tempo": 50.0, "loudness": -60.0, "brightness": 100.0, "energy": 1.0}
-HIGH = {"tempo": 200.0, "loudness": 0.0, "brightness": 9000.0, "energy": 900.0}
-MIDDLE = {"tempo": 110.0, "loudness": -17.0, "brightness": 2000.0, "energy": 100.0}
+NOTHING = Descriptors()
+LOW = {name: one.ends[0] for name, one in DESCRIPTORS.items()}
+HIGH = {name: one.ends[1] for name, one in DESCRIPTORS.items()}
+MIDDLE = {name: (LOW[name] + HIGH[name]) / 2 for name in DESCRIPTORS} | {
+    "tempo": 110.0, "loudness": -17.0, "brightness": 2000.0, "energy": 100.0,
+}  # fmt: skip
 
 
 def reason_among(library, pair, others):
@@ -70,7 +72,7 @@ def test_no_song_has_contradictory_words(unlabelled):
     ],
 )
 def test_largest_change_is_named_on_the_scales(unlabelled, end, words):
-    song = replace(unlabelled.songs()[0], steadiness=None, **MIDDLE)
+    song = replace(unlabelled.songs()[0], **MIDDLE)
     assert describe_change(song, replace(song, **end)) == words
 
 
