@@ -109,7 +109,7 @@ class Extension:
     """A ``fastapi.APIRouter`` with routes below ``/api``. Only the owner may use them, except endpoints marked with
     :func:`musicsim.public.visitor_may`."""
     import_formats: str = ""
-    """A mapping of names to :class:`musicsim.library.importing.sources.ImportFormat`, for files that imports read."""
+    """A mapping of names to :class:`musicsim.library.ImportFormat`, for files that imports read."""
     representations: str = ""
     """A mapping of names to :class:`musicsim.explorer.models.representations.Representation`, for models."""
     settings: str = ""

@@ -29,8 +29,12 @@ WORDS = """def greet(name: str) -> None:
 """
 
 
+def read_examples() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+
+
 def read_template() -> str:
-    return re.search(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)[1]
+    return read_examples()[0]
 
 
 class Outside:
@@ -89,6 +93,21 @@ def test_template_answers_a_word_of_a_search(outside):
     assert json.loads(outside.run("similar", "--json", "--words", "epic").stdout)
     file.unlink()
     assert outside.run("similar", "--json", "--words", "epic").returncode == 1
+
+
+def test_import_format_works_as_printed(outside):
+    (outside.folder / "rockbox.py").write_text(read_examples()[1], encoding="utf-8")
+    log = outside.library / ".scrobbler.log"
+    log.write_text(
+        "#AUDIOSCROBBLER/1.1\n#TZ/UNKNOWN\n#CLIENT/Rockbox sansaclip\n"
+        "Ärzte\tGeräusch\tNichts\t3\t231\tL\t1706695860\t\nB\t\tC\t\t100\tS\t1706696860\t\n",
+        encoding="utf-8",
+    )
+    done = outside.run("import", str(log), "--dry-run", "--json")
+    seen = json.loads(done.stdout)
+    assert (seen["format"], seen["first"], seen["last"]) == ("rockbox", "2024-01-31", "2024-01-31"), done.stderr
+    assert [(skipped["reason"], skipped["count"]) for skipped in seen["skipped"]] == [("skipped", 1)]
+    assert outside.findings()[0][0] == "ok"
 
 
 def test_public_demonstration_does_not_load_the_folder(outside):

@@ -50,7 +50,9 @@ from .importing.places import PlaceIndex as PlaceIndex
 from .importing.records import Gatherer as Gatherer
 from .importing.records import NamedSong as NamedSong
 from .importing.sources import ImportFormat as ImportFormat
+from .importing.sources import JsonStream as JsonStream
 from .importing.sources import RawBytes as RawBytes
+from .importing.sources import TextLines as TextLines
 from .library import Library as Library
 from .library import Place as Place
 from .media.playlist_files import PLAYLIST_FORMATS as PLAYLIST_FORMATS

@@ -118,7 +118,7 @@ def _check_songs(library: Library) -> Iterator[Finding]:
         yield Finding("files", NOTE, f"{count(n_failed, 'file')} could not be added", remedy)
     upgrade = pending_upgrade(library)
     if upgrade is not None:
-        yield Finding("version", NOTE, upgrade.words, "Open the app, which does this automatically, or run `musicsim scan`.")
+        yield Finding("version", NOTE, upgrade.words, "Open the app, or run `musicsim scan`.")
 
 
 def _check_features(library: Library, progress: Progress) -> Iterator[Finding]:

@@ -124,8 +124,8 @@ def _request() -> tuple[Sequence[Any], str, str, str] | None:
     """Show the fields; when the user requests a preview, return files, path, format and listener ("" if not given)."""
     number = _STATE.get().round
     st.caption(
-        "Files from Last.fm, ListenBrainz, Spotify, Libre.fm, Maloja, Pano Scrobbler, Spinitron or the Million Song "
-        "Dataset, playlists (M3U, PLS, XSPF, JSPF), or your own CSV files. Archives are read without unpacking."
+        "Histories from Last.fm, ListenBrainz, Spotify and other programs, playlists, or your own CSV files. *Format* "
+        "lists everything. Archives are read without unpacking."
     )
     files = st.file_uploader(
         "Listening history files", type=_SUFFIXES, accept_multiple_files=True, key=f"listening_files_{number}"
