@@ -10,6 +10,7 @@ from musicsim import hooks
 
 PAGE = Path(__file__).resolve().parent / "connect" / "hooks.md"
 
+_PARTS = ("Command", "JobKind", "Section")  # records in the fields of the record
 _OF_MUSICSIM = ("package", "origin")  # fields that musicsim sets
 _ROLE = re.compile(r":\w+:`~?([\w.]+)`")
 
@@ -22,10 +23,9 @@ def describe_hooks() -> str:
     order = list(classes)
     first_hook = order.index("Hook")
     text = "## The record\n\n"
-    text += "| field of `Extension` | type | meaning |\n|---|---|---|\n"
-    for field, about in _describe_fields(classes["Extension"]):
-        text += f"| `{ast.unparse(field.target)}` | `{ast.unparse(field.annotation)}` | {about} |\n"
-    text += "\nThe functions that it registers:\n\n"
+    text += _describe_record(classes["Extension"])
+    text += "".join(_describe_record(classes[name]) for name in _PARTS)
+    text += "The functions that it registers:\n\n"
     text += "".join(_describe(node) for node in protocols if order.index(node.name) < first_hook)
     text += "\n## All hooks\n\n"
     for name, hook in names.items():
@@ -36,6 +36,14 @@ def describe_hooks() -> str:
         _describe(node) for node in protocols if order.index(node.name) > first_hook and node.name not in names
     )
     return re.sub(r"\n{3,}", "\n\n", text).rstrip("\n") + "\n"
+
+
+def _describe_record(record: ast.ClassDef) -> str:
+    """Return a table of a record's fields."""
+    text = f"| field of `{record.name}` | type | meaning |\n|---|---|---|\n"
+    for field, about in _describe_fields(record):
+        text += f"| `{ast.unparse(field.target)}` | `{ast.unparse(field.annotation)}` | {about} |\n"
+    return text + "\n"
 
 
 def _describe_fields(record: ast.ClassDef) -> Iterator[tuple[ast.AnnAssign, str]]:

@@ -53,38 +53,52 @@ MENU = "⋯"
 class Command:
     """A command or a group of commands for the command line."""
 
-    target: str  # a function, or a `typer.Typer` with several commands
-    help: str  # one sentence
-    panel: str = ""  # heading of the command in `musicsim --help`
+    target: str
+    """A function, or a ``typer.Typer`` with several commands."""
+    help: str
+    """One sentence."""
+    panel: str = ""
+    """Heading of the command in ``musicsim --help``; a new one adds a panel."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
     """A kind of background job."""
 
-    target: str  # a function like RunJob
-    title: str  # title of the job on the pages
-    unit: str = "step"  # unit of the job's progress, as a singular noun
-    uses_pool: bool = False  # True if the job uses the library's worker pool (when there is one)
+    target: str
+    """A function like :class:`RunJob`."""
+    title: str
+    """Title of the job on the pages."""
+    unit: str = "step"
+    """Unit of the job's progress, as a singular noun."""
+    uses_pool: bool = False
+    """True if the job uses the library's worker pool (when there is one)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
     """A part of a page, in one of the core's tabs or in a tab of its own. The parts of a tab are sorted by `place`."""
 
-    # "playlist", "train", "library", "research", or "models" for the models of the Teach page. Sections without a tab:
-    # "playlists" are the groups of the Playlists page, and "open playlist" is below a playlist. "answers" is below the
-    # listener's answers in Compare. "folder" is next to a music folder, and also gets a `folder`.
     page: str
-    target: str  # a function like DrawSection
-    place: int = 100  # sort key of tabs and sections; the core uses multiples of 10
-    tab: str = ""  # name in URLs of the section's own tab or of one of the core's tabs; by default, the title
-    title: str = ""  # title of the section's own tab; this and the next two fields do not apply to the core's tabs
-    group: str = ""  # title of the page's section that contains the tab, or MENU; by default, it is its own section
-    needs_songs: bool = True  # if True and the library is empty, Research shows a request for music instead
-    # Research lists its tabs on an overview, each with a sentence, or with what a function like DrawSection draws
+    """“playlist” (Playlists), “train” (Teach), “library”, “research”, or “models” for the models of Teach. Without a
+    tab: “playlists” are the groups of the Playlists page, and “open playlist” is below a playlist. “answers” is below
+    the listener's answers in Compare. “folder” is next to a music folder."""
+    target: str
+    """A function like :class:`DrawSection`, or like :class:`DrawFolder` for the page “folder”."""
+    place: int = 100
+    """Sort key of tabs and sections; the core uses multiples of 10."""
+    tab: str = ""
+    """Name in URLs of the section's own tab or of one of the core's tabs; by default, the title."""
+    title: str = ""
+    """Title of the section's own tab; this and the next two fields do not apply to the core's tabs."""
+    group: str = ""
+    """Title of the page's section that contains the tab, or :data:`musicsim.hooks.MENU`; by default, its own."""
+    needs_songs: bool = True
+    """If True and the library is empty, Research shows a request for music instead."""
     about: str = ""
+    """One sentence for the overview of Research, which lists its tabs."""
     summary: str = ""
+    """A function like :class:`DrawSection` that draws on this overview in place of the sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +125,7 @@ class Extension:
     import_formats: str = ""
     """A mapping of names to :class:`musicsim.library.ImportFormat`, for files that imports read."""
     representations: str = ""
-    """A mapping of names to :class:`musicsim.explorer.models.representations.Representation`, for models."""
+    """A mapping of names to :class:`musicsim.explorer.Representation`, for models."""
     settings: str = ""
     """A mapping of names to functions ``check(text: str) -> str``, which raise ValueError for invalid texts. The names
     become settings of a library that are empty by default and belong to the machine."""
