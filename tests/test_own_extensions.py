@@ -95,8 +95,15 @@ def test_template_answers_a_word_of_a_search(outside):
     assert outside.run("similar", "--json", "--words", "epic").returncode == 1
 
 
+def test_example_of_a_test_passes_as_printed(outside):
+    (outside.folder / "long_songs.py").write_text(read_template(), encoding="utf-8")
+    (outside.folder / "test_long_songs.py").write_text(read_examples()[1], encoding="utf-8")
+    done = outside.python("-m", "pytest", "-q", "-p", "no:cacheprovider", str(outside.folder / "test_long_songs.py"))
+    assert done.returncode == 0, done.stdout
+
+
 def test_import_format_works_as_printed(outside):
-    (outside.folder / "rockbox.py").write_text(read_examples()[1], encoding="utf-8")
+    (outside.folder / "rockbox.py").write_text(read_examples()[2], encoding="utf-8")
     log = outside.library / ".scrobbler.log"
     log.write_text(
         "#AUDIOSCROBBLER/1.1\n#TZ/UNKNOWN\n#CLIENT/Rockbox sansaclip\n"
