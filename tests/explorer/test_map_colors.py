@@ -102,9 +102,10 @@ def test_folders_with_same_or_plain_names_show_their_parents(tiny_library, colle
             connection.exec_driver_sql(
                 "UPDATE files SET path = ?, folder = ? WHERE song_id = ?", (str(path), str(path.parent), song_id)
             )
+    tiny_library.edits.edit(list(moved), {"album": ""})
     now = take_snapshot(tiny_library)
     names = dict(zip(now.row_ids.tolist(), names_of(coloring(now, "folder")), strict=True))
-    assert names == {i: "/".join(path.parts[-3:-1]) for i, path in moved.items()}
+    assert names == {i: " / ".join(path.parts[-3:-1]) for i, path in moved.items()}
 
 
 def test_only_songs_without_value_are_gray(tiny_library):
@@ -244,6 +245,28 @@ def test_region_is_not_called_calm_and_loud(tiny_library):
         assert words & {"calm", "loud", "lively", "quiet"}
         assert not {"calm", "loud"} <= words
         assert not {"lively", "quiet"} <= words
+
+
+def test_regions_with_the_same_words_get_one_more(tiny_library, monkeypatch):
+    monkeypatch.setattr(map_columns, "_MIN_NAMED", 4)
+    ids = take_snapshot(tiny_library).row_ids.tolist()
+    # regions 0 and 1 are loud and lively; the next difference is that three of four songs of region 0 are bright
+    bright = (0, 1, 2, 4, 8)
+    heard = {
+        i: Descriptors(
+            energy=200.0 if n < 8 else 1.0,
+            loudness=-5.0 if n < 8 else -40.0,
+            brightness=3000.0 if n in bright else 500.0,
+        )
+        for n, i in enumerate(ids)
+    }
+    tiny_library.descriptors.save(heard)
+    tiny_library.edits.edit(ids, {"genre": "", "album": "", "artist": ""})
+    now = take_snapshot(tiny_library)
+    now.__dict__["clusters"] = {"3": np.arange(12) // 4}
+    names = [region.name for region in regions_of(now)[0]]
+    assert len(set(names)) == 3
+    assert [len(name.split(", ")) for name in names[:2]] == [3, 2]
 
 
 def test_small_or_average_regions_have_no_name(clustered):

@@ -15,7 +15,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from heapq import nsmallest
-from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,14 +45,13 @@ _N_STEPS = 64
 _ONE_COLOR = 0.8  # if more than this share of the songs has one label, colors by label are not informative
 _PERCENTILES = (2, 98)  # both ends of a color scale, so that a few outliers do not use up the colors
 _TYPICAL = 0.6  # minimum difference between a region's mean and the overall mean, in standard deviations
-_MAX_WORDS = 2
+_MAX_WORDS = 2  # in a region's name, except for one more word if two regions would have the same name
 _MIN_NAMED = 5  # minimum number of songs in a region that gets a name
 _NAMED_AFTER = ("genre", "tag", "folder", "artist")  # labels that a region may be named after
 _MAX_TAGGED = 100_000  # in larger libraries, regions are not named after tags, because reading all tags takes seconds
 _MAIN_SHARE = 0.5  # a region is named after a label if more than this share of its songs have it
 _MAIN_LEAD = 1.5  # the share must also be at least this many times the label's share among all songs, or nearer to 1
 _STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
-_PLAIN_FOLDERS = frozenset(("audio", "data", "music", "snd", "songs", "sound", "sounds", "tracks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +85,28 @@ def _find_regions(
     n_clusters = int(clusters.max(initial=-1)) + 1
     known = [_compare_means(clusters, n_clusters, getattr(columns, name)) for name in DESCRIPTORS]
     means, differences = (np.column_stack(part) for part in zip(*known, strict=True))
+    groups = dict(zip(labels.tolist(), np.split(order, starts[1:]), strict=False))
+
+    def call(label: int, n_words: int) -> str:
+        if len(groups[label]) < _MIN_NAMED:
+            return ""
+        main = [mains[label].name] if label in mains else []
+        return ", ".join([*main, *_typical_words(means[label], differences[label], n_words)])
+
+    names = {label: call(label, _MAX_WORDS) for label in groups}
+    used = Counter(names.values())
+    names = {label: call(label, _MAX_WORDS + 1) if used[name] > 1 else name for label, name in names.items()}
     regions = []
-    for label, songs in zip(labels.tolist(), np.split(order, starts[1:]), strict=False):
-        main = mains.get(label)
-        words = [] if main is None else [main.name]
-        words = [*words, *_typical_words(means[label], differences[label])] if len(songs) >= _MIN_NAMED else []
+    for label, songs in groups.items():
         # A region can have several groups of songs; its name is placed on the group with the label in the name.
+        main = mains.get(label)
         named = songs if main is None else songs[main.labels.codes[songs] == main.code]
         x, y = np.median(places[named], axis=0).tolist()
-        regions.append(Region(label, ", ".join(words), x, y, len(songs)))
+        regions.append(Region(label, names[label], x, y, len(songs)))
     return regions
 
 
-def _typical_words(means: Float64Array, differences: Float64Array) -> list[str]:
+def _typical_words(means: Float64Array, differences: Float64Array, n_words: int) -> list[str]:
     """Return words for a region's largest differences, in the order of DESCRIPTORS, without contradictions."""
     names = [*DESCRIPTORS]
     are_pace = [descriptor.is_pace for descriptor in DESCRIPTORS.values()]
@@ -107,7 +114,7 @@ def _typical_words(means: Float64Array, differences: Float64Array) -> list[str]:
     pace = 0.0
     for i in np.argsort(-np.abs(differences), kind="stable").tolist():
         is_contrary = are_pace[i] and differences[i] * pace < 0
-        if abs(differences[i]) >= _TYPICAL and len(chosen) < _MAX_WORDS and not is_contrary:
+        if abs(differences[i]) >= _TYPICAL and len(chosen) < n_words and not is_contrary:
             chosen.append(i)
             pace += differences[i] if are_pace[i] else 0.0
     return [compare(names[i], float(means[i]), float(differences[i])) for i in sorted(chosen)]
@@ -262,22 +269,16 @@ def _labels(snapshot: Snapshot, by: str) -> Labels:
         tag_of = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
         codes = [tag_of.get(i, -1) for i in snapshot.row_ids.tolist()]
         return Labels(np.array(codes, dtype=np.int32), list(places))
+    if by == "folder":
+        return _name_folders(snapshot)
     labels: Labels = getattr(snapshot.columns, by)
-    return Labels(labels.codes, _short_folder_names(labels.names)) if by == "folder" else labels
+    return labels
 
 
-def _short_folder_names(names: Sequence[str]) -> list[str]:
-    """Return the last part of each path, preceded by parents if it is ambiguous or generic, such as "music"."""
-    parts = [PurePath(name).parts for name in names]
-    n_parts = [1 + (len(path) > 1 and path[-1].casefold() in _PLAIN_FOLDERS) for path in parts]
-    while True:
-        short = ["/".join(path[-n:]) or name for path, n, name in zip(parts, n_parts, names, strict=True)]
-        count = Counter(short)
-        ambiguous = [i for i, name in enumerate(short) if count[name] > 1 and n_parts[i] < len(parts[i])]
-        if not ambiguous:
-            return short
-        for i in ambiguous:
-            n_parts[i] += 1
+def _name_folders(snapshot: Snapshot) -> Labels:
+    codes: dict[str, int] = {}
+    places = [codes.setdefault(name, len(codes)) for name in snapshot.folder_names]
+    return Labels(np.array([*places, -1], dtype=np.int32)[snapshot.columns.folder.codes], list(codes))
 
 
 def _assign_slots(library: Library, by: str, labels: Labels) -> dict[str, int]:

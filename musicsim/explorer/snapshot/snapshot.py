@@ -16,12 +16,14 @@ from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArra
 from musicsim.errors import NotFoundError
 from musicsim.explorer.models.similarity_model import ModelMetrics, SimilarityModel
 from musicsim.explorer.snapshot.conditions import All
+from musicsim.explorer.snapshot.folder_names import name_folders
 from musicsim.explorer.snapshot.map_view import MapView
 from musicsim.explorer.snapshot.model_rows import ModelRows, representatives_of, share_rows
 from musicsim.explorer.snapshot.neighbors import Neighbors, build_exact_index
 from musicsim.hooks import ChooseEngine, SearchEngine
 from musicsim.library import Library, ModelRecord, PackedTexts, Song, SongColumns, SongTable
 from musicsim.library.stores.genres import merge_spellings
+from musicsim.library.tags.artists import is_generic_folder
 from musicsim.registry import load_hooks
 
 T = TypeVar("T")
@@ -137,6 +139,13 @@ class Snapshot:
         """Artist, genre (most frequent spelling), folder, group, year, duration and descriptors of every row."""
         columns = self.model_rows.columns(self._table) if self.model_rows else self._table.columns.take(self.row_ids)
         return columns.replace_genre(lambda: merge_spellings(columns.genre))
+
+    @cached_property
+    def folder_names(self) -> list[str]:
+        """Names for people, aligned with the names of the column "folder"; takes 2 s for a million songs."""
+        albums = self.library.files.albums_of_folders()
+        named = {folder: album for folder, album in albums.items() if not is_generic_folder(album)}
+        return name_folders(self.columns.folder.names, named)
 
     @cached_property
     def clusters(self) -> dict[str, Int64Array]:

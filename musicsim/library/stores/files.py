@@ -103,6 +103,15 @@ class FileStore(Tables):
         f = schema.files.c
         yield from map(tuple, self._rows(sa.select(f.song_id, f.path).where(f.missing_since.is_(None))))
 
+    def albums_of_folders(self) -> dict[str, str]:
+        """Return the album of each folder in which no song is of another album, and at least half are of this one."""
+        f, s = schema.files.c, schema.songs.c
+        folder, album, n = sa.type_coerce(f.folder, sa.Text), sa.func.lower(s.album), sa.func.count()
+        query = sa.select(folder.label("folder"), sa.func.min(s.album)).join(schema.songs, s.id == f.song_id)
+        query = query.where(f.missing_since.is_(None)).group_by(f.folder)
+        query = query.having(sa.func.min(album) == sa.func.max(album), 2 * sa.func.count(s.album) >= n)
+        return {schema.path_text(path): name for path, name in self._rows(query)}
+
     def song_at(self, path: Path, *, missing: bool = False) -> int | None:
         """Return the id of the song in a file, or None; `missing` includes missing files."""
         f = schema.files.c

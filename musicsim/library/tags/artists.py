@@ -170,7 +170,7 @@ def _artist_folder(folder: PurePath, roots: Iterable[PurePath]) -> PurePath | No
     above = _up_to(tuple(roots))
     while folder.name and str(folder) not in above:
         if not _DISC.fullmatch(folder.name):
-            return None if _is_generic(folder.name) else folder
+            return None if is_generic_folder(folder.name) else folder
         folder = folder.parent
     return None
 
@@ -181,7 +181,8 @@ def _up_to(roots: tuple[PurePath, ...]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1 << 14)
-def _is_generic(name: str) -> bool:
+def is_generic_folder(name: str) -> bool:
+    """Return whether a folder's name describes an origin or a kind of file, such as "music", "CD 2" or "1980s"."""
     letters = _strip_digits(name)
     return (
         letters in _GENERIC
