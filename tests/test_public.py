@@ -54,7 +54,7 @@ from musicsim.explorer.requests.training import LearningSettings
 from musicsim.explorer.search.uploads import decode_upload
 from musicsim.explorer.snapshot import neighbors
 from musicsim.explorer.snapshot.filtering import filter_choices
-from musicsim.explorer.snapshot.map_columns import map_column
+from musicsim.explorer.snapshot.map_encoding import map_column
 from musicsim.explorer.snapshot.neighbors import update_index
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library

@@ -21,7 +21,7 @@ from musicsim.audio import media_type
 from musicsim.errors import MusicsimError
 from musicsim.explorer import Snapshot, open_library, take_snapshot
 from musicsim.explorer.snapshot.drawn_covers import draw_cover
-from musicsim.explorer.snapshot.map_columns import map_column
+from musicsim.explorer.snapshot.map_encoding import map_column
 from musicsim.hooks import RemoteSound
 from musicsim.library import Library, Song
 from musicsim.library.media.covers import Covers

@@ -15,7 +15,7 @@ from musicsim.explorer import Example, Snapshot, open_library, snapshot_under
 from musicsim.explorer.refresh.map_layout import place_on_map
 from musicsim.explorer.search.sent_sounds import SENT_SOUNDS, name_sound
 from musicsim.explorer.search.uploads import MAX_MINUTES, MINUTES
-from musicsim.explorer.snapshot.map_columns import to_unit
+from musicsim.explorer.snapshot.map_encoding import to_unit
 from musicsim.library import content_hash
 from musicsim.public import refuse_visitors, visitor_may
 

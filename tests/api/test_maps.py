@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from musicsim.explorer.snapshot.map_columns import COLOR_BY, from_unit
+from musicsim.explorer.snapshot.map_columns import COLOR_BY
+from musicsim.explorer.snapshot.map_encoding import from_unit
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 
 
@@ -82,3 +83,13 @@ def test_song_label_has_title_and_artist(client, tiny_library):
     assert client.get(f"/songs/{song.id}/label").json() == {"title": song.title, "by": song.by}
     assert client.get("/songs/999/label").status_code == 404
     assert client.get(f"/songs/{10**30}/label").status_code == 404
+
+
+def test_contents_follow_order_of_positions(client, tiny_library):
+    now = take_snapshot(tiny_library)
+    places, _ = column(client, now.record.id, "places")
+    said, codes = column(client, now.record.id, "contents")
+    assert said["order"] == places["order"]
+    sizes = [group["n_songs"] for one in said["regions"] for group in one["groups"]]
+    assert np.bincount(np.frombuffer(codes, "<u2"), minlength=len(sizes)).tolist() == sizes
+    assert sum(sizes) == 12

@@ -14,7 +14,7 @@ from musicsim.explorer.search import sent_sounds
 from musicsim.explorer.search.explanation import explain, render_explanation
 from musicsim.explorer.search.query import read_example
 from musicsim.explorer.search.sent_sounds import SENT_SOUNDS, SentSounds
-from musicsim.explorer.snapshot.map_columns import from_unit
+from musicsim.explorer.snapshot.map_encoding import from_unit
 from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library.scan.files import content_hash
 from tests.api.test_uploads import silence

@@ -1,29 +1,21 @@
-"""The columns of a map (places, colors and names of regions), and their encoding for a browser.
+"""Colors of the songs on a map, and names of its regions.
 
 The library's settings store the color of each label, so that a change to a few songs does not recolor the map.
-
-For a browser, each column is encoded as a line of JSON, followed by little-endian arrays with one entry per song, in
-the order of :class:`MapView`. Spaces pad the line, including its line feed, to a multiple of four bytes. Positions are
-fractions of the home window: 0 to 1 from left to right and from bottom to top.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from hashlib import blake2b
+from dataclasses import dataclass
 from heapq import nsmallest
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim._arrays import Float32Array, Float64Array, FloatingArray, Int64Array, Uint8Array
+from musicsim._arrays import Float32Array, Float64Array, Int64Array, Uint8Array
 from musicsim.audio import DESCRIPTORS
-from musicsim.errors import NotFoundError, StorageError
-from musicsim.explorer.snapshot.map_view import Window
+from musicsim.errors import StorageError
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.sound_colors import SOUNDS, sound_codes
 from musicsim.explorer.snapshot.sound_words import compare
@@ -51,7 +43,6 @@ _NAMED_AFTER = ("genre", "tag", "folder", "artist")  # labels that a region may 
 _MAX_TAGGED = 100_000  # in larger libraries, regions are not named after tags, because reading all tags takes seconds
 _MAIN_SHARE = 0.5  # a region is named after a label if more than this share of its songs have it
 _MAIN_LEAD = 1.5  # the share must also be at least this many times the label's share among all songs, or nearer to 1
-_STEPS = 65_535  # steps along each axis; a step is a third of a pixel at the largest zoom
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +62,7 @@ def regions_of(snapshot: Snapshot) -> list[list[Region]]:
     allowed = [by for by in _NAMED_AFTER if by in colors_allowed()]
     if snapshot.n_indexed > _MAX_TAGGED or not snapshot.library.listening.tag_counts():
         allowed.remove("tag")
-    labels = [_labels(snapshot, by) for by in allowed]
+    labels = [color_labels(snapshot, by) for by in allowed]
     return [_find_regions(snapshot.clusters[size], snapshot.map, snapshot.columns, labels) for size in sizes]
 
 
@@ -216,13 +207,13 @@ def coloring(snapshot: Snapshot, by: str) -> Coloring:
         codes = sound_codes(snapshot.columns.brightness, snapshot.columns.energy)
         looks = [*((sound.name, sound.shade.hex()) for sound in SOUNDS), _UNKNOWN]
         return _count(np.where(codes < 0, len(SOUNDS), codes).astype(np.uint8), looks)
-    labels = _labels(snapshot, by)
+    labels = color_labels(snapshot, by)
     return _color_by_label(labels, _assign_slots(snapshot.library, by, labels))
 
 
 def label_colors(snapshot: Snapshot, by: str) -> dict[str, str]:
     """Return the color of each label that has a color of its own."""
-    slots = _assign_slots(snapshot.library, by, _labels(snapshot, by))
+    slots = _assign_slots(snapshot.library, by, color_labels(snapshot, by))
     return {name: PALETTE[slot] for name, slot in slots.items()}
 
 
@@ -263,7 +254,8 @@ def _color_sizes(snapshot: Snapshot, by: str) -> Int64Array:
     return np.array([np.count_nonzero(column > 0 if by == "year" else np.isfinite(column))])
 
 
-def _labels(snapshot: Snapshot, by: str) -> Labels:
+def color_labels(snapshot: Snapshot, by: str) -> Labels:
+    """Return each row's label, such as its genre; folders have names for people."""
     if by == "tag":  # each song has the color of its heaviest tag
         places: dict[str, int] = {}
         tag_of = {i: places.setdefault(tags[0][0], len(places)) for i, tags in snapshot.tags_of().items()}
@@ -357,52 +349,3 @@ def _count(codes: Uint8Array, looks: list[tuple[str, str]], scale: Scale | None 
         for i, ((name, color), n) in enumerate(zip(looks, counts, strict=True))
     ]
     return Coloring(codes, entries, scale)
-
-
-def to_unit(home: Window, places: FloatingArray) -> Float64Array:
-    """Convert places (n, 2) to shares of the map's width and height."""
-    low, size = np.array([home.left, home.bottom]), np.array([home.right - home.left, home.top - home.bottom])
-    return np.asarray((places.astype(np.float64) - low) / size)
-
-
-def from_unit(home: Window, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[list[float], list[float]]:
-    """Convert shares of the map's width and height to coordinates in the map's unit."""
-    across = home.left + np.asarray(x, dtype=np.float64) * (home.right - home.left)
-    up = home.bottom + np.asarray(y, dtype=np.float64) * (home.top - home.bottom)
-    return across.tolist(), up.tolist()
-
-
-def map_column(snapshot: Snapshot, name: str) -> bytes:
-    """Return a column of the map; raise NotFoundError for an unknown one.
-
-    "places" contains song ids (uint32), then x, then y (uint16). "regions" is JSON only. Each column of
-    :func:`colors_allowed` contains codes (uint8).
-    """
-    view = snapshot.map_view
-    if name == "regions":
-        levels: list[list[dict[str, Any]]] = []
-        for level in regions_of(snapshot):
-            levels.append([])
-            for region in level:
-                if region.name:
-                    x, y = to_unit(view.home, np.array([region.x, region.y])).round(4).tolist()
-                    levels[-1].append({"name": region.name, "x": x, "y": y, "n": region.n_songs})
-        return _pack({"levels": levels})
-    ids = snapshot.row_ids[view.rows]
-    # columns with the same digest have the same songs in the same order
-    order = blake2b(ids.tobytes(), digest_size=8).hexdigest()
-    if name == "places":
-        x, y = np.round(to_unit(view.home, view.places[view.rows]) * _STEPS).astype("<u2").T
-        return _pack({"n": len(ids), "order": order}, ids.astype("<u4"), x, y)
-    if name in colors_allowed():
-        colors = coloring(snapshot, name)
-        scale = asdict(colors.scale) if colors.scale else None
-        header = {"order": order, "entries": [asdict(entry) for entry in colors.entries], "scale": scale}
-        return _pack(header, colors.codes[view.rows])
-    raise NotFoundError(f"{name!r} is not a column of a map: use places, regions, {', '.join(colors_allowed())}.")
-
-
-def _pack(header: dict[str, Any], *arrays: npt.NDArray[Any]) -> bytes:
-    line = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    line += b" " * (-(len(line) + 1) % 4) + b"\n"
-    return line + b"".join(array.tobytes() for array in arrays)
