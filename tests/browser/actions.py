@@ -238,6 +238,7 @@ def color_by(page: Page, drawn, name: str) -> None:
 
 def outline(page: Page, drawn, corners: list[tuple[float, float]], tool: str = "Lasso") -> None:
     """Draw an outline; corners are in shares of the stage's width and height."""
+    show_all_tools(drawn)
     drawn.get_by_role("button", name=tool).click()
     box = drawn.locator(".stage").bounding_box()
     points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]

@@ -12,9 +12,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from musicsim.explorer.snapshot.map_contents import map_contents
+from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests.browser.actions import (
     APP,
+    hindrances,
     map_range,
     marked,
     outline,
@@ -164,7 +167,6 @@ def test_legend_click_isolates_genre_for_lasso(page, address, home):
 def test_rectangle_marks_songs_to_tag_and_export(page, address, home):
     visit(page, address)
     drawn = wait_for_map(page)
-    show_all_tools(drawn)
     outline(page, drawn, [(0.01, 0.01), (0.99, 0.99)], "Select a rectangle")
     expect(marked(page, 12)).to_be_visible()
     assert not page.evaluate("getSelection().toString()"), "a drag on the map selects no text"
@@ -246,6 +248,47 @@ def test_hovered_song_is_named_and_optionally_played(page, address, home):
     expect(drawn.locator(".tip img")).to_have_js_property("complete", True)
     player_plays(page, song.id)
     expect(page.get_by_text("Start here")).to_be_visible()
+
+
+def shown_songs(drawn) -> list[int]:
+    return drawn.evaluate("({map}) => [...map.places.ids].filter((_, row) => map.isShown(row))")
+
+
+def test_contents_play_typical_songs_and_show_them_alone(page, address, home):
+    with Library.open(home / "library") as library:
+        now = take_snapshot(library)
+        found = map_contents(now)
+    (code, group) = next((i, one) for i, one in enumerate(found.regions[-1].groups) if one.name == "Genre noise")
+    code += sum(len(one.groups) for one in found.regions[:-1])
+    visit(page, address)
+    drawn = wait_for_map(page)
+    drawn.hover()
+    opener = drawn.get_by_role("button", name="Contents", exact=True)
+    opener.click()
+    expect(opener).to_have_attribute("aria-expanded", "true")
+    tree = drawn.get_by_role("tree", name="Contents of the map")
+    region = tree.get_by_role("treeitem", name="other songs")
+    item = region.get_by_role("treeitem", name="Genre noise, 4 songs")
+    tree.get_by_role("treeitem").first.focus()
+    expect(item).to_be_hidden()
+    for key in ("End", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(region).to_have_attribute("aria-expanded", "true")
+    page.keyboard.type("genre n")
+    expect(item).to_be_focused()
+    assert not hindrances(page)
+    for song_id in group.typical[:2]:
+        page.keyboard.press("Enter")
+        player_plays(page, song_id)
+        expect(item).to_have_attribute("aria-selected", "true")
+        assert set(shown_songs(drawn)) == set(now.row_ids[found.codes == code].tolist())
+    page.keyboard.press("Escape")
+    expect(opener).to_be_focused()
+    expect(tree).to_be_hidden()
+    assert len(shown_songs(drawn)) == 12
+    page.reload()
+    wait_for_map(page)
+    expect(tree).to_be_hidden()
 
 
 def test_positions_are_cached_by_browser(page, address, home):

@@ -151,7 +151,7 @@ def test_zooming_in_loads_visible_songs(page, address, folder):
     zoom(page, drawn, 4)
     page.wait_for_function("({map}) => map.painted === map.view", arg=drawn.element_handle())
     closest = points(drawn)
-    assert n_of(page, r"All ([\d,]+) songs in view are shown as points") == len(closest) > 0
+    assert n_of(page, r"All ([\d,]+) songs in view are shown\.") == len(closest) > 0
     drawn.get_by_role("button", name="Whole map").click()
     assert wait_for_points(page, drawn, closest) == whole
     assert map_range(drawn) == home

@@ -16,6 +16,7 @@ import * as states from "./state.js";
 
 const STYLE = await fetchStyle("listen.css", import.meta.url);
 const N_BEFORE = 2; // songs that are shown before the current one
+const N_COMING = 8; // songs to which the map draws the line of the queue
 const LEAST_PX = 420; // height of the page, except on phones
 const EDGE_PX = 24; // between the page and the player
 const ICONS = {
@@ -389,7 +390,8 @@ export class ListenView {
       one.map.receive({
         map: { model: id, library: context.library, revision: context.revision }, color_by: color,
         chosen: listening.hasSeed ? listening.current : null, found: marked.length ? marked.slice(0, 2000) : near,
-        path: now?.heard.length ? [now.seed.song, ...now.heard.map(({ song_id: song }) => song)].filter(Boolean) : [],
+        path: [now?.seed.song, ...(now?.heard ?? []).map(({ song_id: song }) => song)].filter(Boolean),
+        coming: items.slice(now?.heard.length ?? 0).slice(0, N_COMING).map(({ song }) => song.id),
         query: isOwn && sound && now?.seed.sound ? sound.place : null, height: null, legend: true,
         alt: `Map of ${map.n_indexed.toLocaleString("en")} songs. Arrow keys move from song to song; Enter plays the song.`,
       });
@@ -407,6 +409,7 @@ export class ListenView {
     const pick = (/** @type {number} */ song) => listening.begin({ song }, { plays: true });
     const map = new SongMap(root, {
       corner: [name, corner], choices: [choices], onPick: pick,
+      isDisliked: (song) => listening.player.thumb(song) < 0 || (listening.now ? states.judged(listening.now)[song] < 0 : false),
       onPreview: (song) => listening.player.preview(song, listening.context.library),
       onOutline: (ids) => (ids.length === 1 ? pick(ids[0]) : ids.length && listening.mark(ids)),
       onFold: (isFolded) => { this.root.toggleAttribute("data-folded", isFolded); this.fitMaps(); },

@@ -10,6 +10,9 @@
 export const FULL = 65535; // largest coordinate of a song along each axis
 const ZOOM = [0.1, 60];
 const FARTHEST = [-9, 10];
+const FILLED = 0.7; // share of the stage that a group of songs fills
+const OUTSIDE = 0.05; // share of a group's songs that may be outside, at each edge
+const CLOSEST = 6; // largest zoom for a group
 const ROOM = 0.06; // margin around a query outside the map
 
 const between = (/** @type {number} */ value, /** @type {number[]} */ [low, high]) => Math.min(high, Math.max(low, value));
@@ -27,6 +30,14 @@ export function onScreen({ x, y }, row, view, width, height) {
 /** Return the place of a pixel. @param {number} px @param {number} py @param {View} view @param {Size} size @returns {Pair} */
 export function toPlace(px, py, { x, y, zoom }, { width, height }) {
   return [(px / width - 0.5) / zoom + x, (0.5 - py / height) / zoom + y];
+}
+
+/** Return a view on the way between two; the zoom grows by equal factors. @param {View} from @param {View} to @param {number} share @returns {View} */
+export function viewBetween(from, to, share) {
+  const zoom = from.zoom * (to.zoom / from.zoom) ** share;
+  // the place that both views show at the same pixel stays there
+  const way = Math.abs(1 / to.zoom - 1 / from.zoom) < 1e-9 ? share : (1 / zoom - 1 / from.zoom) / (1 / to.zoom - 1 / from.zoom);
+  return { x: from.x + (to.x - from.x) * way, y: from.y + (to.y - from.y) * way, zoom };
 }
 
 /** Return a view without its excess: the map stays near, neither too large nor too small. @param {View} view @returns {View} */
@@ -47,6 +58,18 @@ export function viewOfAll(query) {
   const [left, bottom] = query.map((at) => Math.min(0, at - ROOM));
   const [right, top] = query.map((at) => Math.max(1, at + ROOM));
   return { x: (left + right) / 2, y: (bottom + top) / 2, zoom: 1 / Math.max(right - left, top - bottom) };
+}
+
+/** Return the view of most of some songs, without the farthest ones. @param {{x: ArrayLike<number>, y: ArrayLike<number>}} places @param {number[]} rows @returns {View} */
+export function viewOfRows({ x, y }, rows) {
+  const [across, up] = [x, y].map((values) => {
+    const sorted = rows.map((row) => values[row] / FULL).sort((a, b) => a - b);
+    const cut = Math.floor(OUTSIDE * sorted.length);
+    return [sorted[cut], sorted[sorted.length - 1 - cut]];
+  });
+  const zoom = between(FILLED / Math.max(across[1] - across[0], up[1] - up[0], 1e-6), [1, CLOSEST]);
+  if (zoom === 1) return viewOfAll(null);
+  return { x: (across[0] + across[1]) / 2, y: (up[0] + up[1]) / 2, zoom };
 }
 
 /**

@@ -4,12 +4,16 @@
 import { BASE } from "../addresses.js";
 import { applyStyle, fetchStyle } from "../component.js";
 import { button, element, iconButton } from "../elements.js";
-import { hiddenEntries, scaleTexts } from "./legend.js";
-import { FULL, distanceAhead, insideOf, limited, onScreen, toPlace, toScreen, viewOfAll, zoomed } from "./geometry.js";
-import {
-  GlPoints, Landscape, MAX_FRAME_MS, MAX_PLAIN, PlainPoints, SAMPLE, canDrawGl, fetchMap, inOrderOf,
-} from "./points.js";
+import { stored } from "../storage.js";
+import { Contents } from "./contents.js";
+import { CoverStore, MAX_COVERS, coveredRows } from "./covers.js";
 import { figureOf, saveFigure, svgElement } from "./figure.js";
+import { FULL, distanceAhead, insideOf, limited, onScreen, toPlace, toScreen, viewBetween, viewOfAll, viewOfRows, zoomed } from "./geometry.js";
+import { hiddenEntries, scaleTexts } from "./legend.js";
+import {
+  GlPoints, Landscape, MAX_FRAME_MS, MAX_PLAIN, PlainPoints, SAMPLE, canDrawGl, fetchContents, fetchMap, hideOthers, inOrderOf,
+} from "./points.js";
+import { followsSong, isOneLonger, walkLines } from "./walk.js";
 
 const STYLE = await fetchStyle("map.css", import.meta.url);
 const SETTLED_MS = 140; // time after the last move until the map is drawn, if drawing is slow
@@ -24,6 +28,7 @@ const ROOM_PX = 40000; // area of the stage per name
 const NAME_PX = 18; // height of a name
 const CROWD_PX = 6; // size of a cell in which points are counted
 const FLIGHT_MS = 450;
+const STEP_MS = 1000; // the line of the queue grows to the next song in this time
 const MARKED = 4; // a name that covers a marked point counts as covering this many points
 const MAX_COVERED = 0.01; // share of the points that a name may cover; three points are always allowed
 const MANY = 100; // number of marks above which rings are thinner
@@ -31,11 +36,16 @@ const LEGEND_PX = 20; // height per legend entry in a saved figure
 const LEGEND_WIDTH_PX = 180;
 const DRAWING = new URL("./vendor/regl-scatterplot-1.16.0.min.js", import.meta.url).href;
 const RED = "#d4002a";
+const COVER_PX = 40; // side of a cover in a small window
+const REST_MS = 150; // covers are loaded when the map has rested so long
+const CONTENTS = "musicsim.map contents"; // key in the browser's storage: true if they are open
+const WIDE_PX = 1300; // at this width, the contents are open at first
 const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, so that any speed is accepted
 const ICONS = {
-  lasso: "M12 5c4.4 0 8 2 8 4.5S16.4 14 12 14 4 12 4 9.5 7.6 5 12 5zM8 13.5c-2 1-2 3.5 0 4s2 2 1 3",
+  contents: "M4 6h.01M4 12h3M4 18h3M8 6h12M11 12h9M11 18h9",
   zoomIn: "M12 5v14M5 12h14",
   zoomOut: "M5 12h14",
+  current: "M12 7a5 5 0 1 0 0 10 5 5 0 0 0 0-10zM12 3v4M12 17v4M3 12h4M17 12h4",
   home: "M4 11l8-7 8 7M6 10v9h12v-9",
   more: "M5 12h.01M12 12h.01M19 12h.01",
 };
@@ -54,6 +64,7 @@ function tool(name, label, act) {
  * What the owner of a map does.
  * @typedef {object} Handlers
  * @property {(id: number) => void} [onPick] a song was clicked
+ * @property {(id: number) => boolean} [isDisliked] with it, the map has contents, which play typical songs that are not disliked
  * @property {(id: number) => void} [onPreview] the pointer rests on a song
  * @property {(ids: number[]) => void} [onOutline] songs were outlined
  * @property {(isFolded: boolean) => void} [onFold] the list next to the map is to be hidden
@@ -93,6 +104,25 @@ export class SongMap {
     this.seen = undefined;
     /** @type {Set<number> | null} codes of the legend that are shown alone */
     this.isolated = null;
+    /** @type {Uint8Array | null} 1 for each song of the group that is shown alone */
+    this.mask = null;
+    /** @type {number[]} rows of the next songs of the queue */
+    this.coming = [];
+    this.walked = 1; // share of the last step of the queue's line
+    this.steppedAt = 0;
+    this.movedAt = -Infinity; // when the listener last moved the map
+    /** @type {any} the contents next to the map, once they were opened */
+    this.contents = null;
+    this.covers = new CoverStore(() => this.paintMarks());
+    /** @type {any} the rows in view, and for which view and picture */
+    this.here = null;
+    this.coverSide = COVER_PX;
+    this.isMoving = false;
+    this.hasCovers = false;
+    /** @type {Set<number>} rows that are drawn as covers */
+    this.covered = new Set();
+    /** @type {any} the view that a flight leads to */
+    this.destination = null;
     /** @type {number | null} row selected with the keys */
     this.at = null;
     /** @type {number | null} row under the pointer */
@@ -140,7 +170,8 @@ export class SongMap {
     this.status = element("div", "status");
     this.said = element("div", "said");
     this.said.setAttribute("role", "status");
-    this.root.append(this.above, element("div", "frame", this.stage), this.legend, this.status, this.said);
+    this.frame = element("div", "frame", this.stage);
+    this.root.append(this.above, this.frame, this.legend, this.status, this.said);
   }
 
   addTools({ height }) {
@@ -154,10 +185,12 @@ export class SongMap {
     };
     const outline = (name) => this.use(this.tool === name ? null : name);
     const save = (kind) => wordButton("kind", kind.toUpperCase(), () => saveFigure(this.figure(), "map", kind), `Save as ${kind.toUpperCase()}`);
+    const lasso = act("Lasso", () => outline("lasso"));
+    lasso.dataset.tool = "lasso";
     this.menu = element(
       "div",
       "menu",
-      ...(canSelect ? [act("Select a rectangle", () => outline("rectangle"))] : []),
+      ...(canSelect ? [lasso, act("Select a rectangle", () => outline("rectangle"))] : []),
       toggle("Region names", !height, (isOn) => { this.hasNames = isOn; this.paint(); }),
       ...(canPreview ? [toggle("Play on hover", false, (isOn) => { this.isHearing = isOn; })] : []),
       ...(canFold ? [toggle("Hide the list", false, (isOn) => { canFold(isOn); this.fit(); })] : []),
@@ -169,13 +202,18 @@ export class SongMap {
     this.menu.addEventListener("change", () => { this.showMenu(false); this.opener.focus(); });
     this.opener = tool("more", "More tools", () => this.showMenu(this.menu.hidden));
     this.whole = tool("home", "Whole map", () => this.goHome());
+    this.goCurrent = tool("current", "Current song", () => { this.flyTo(this.data.chosen); this.stage.focus(); });
+    const hasContents = Boolean(this.handlers.isDisliked);
+    this.listing = tool("contents", "Contents", () => this.openContents(!this.hasContents));
+    this.listing.ariaExpanded = "false";
     this.tools.replaceChildren(
-      ...(canSelect ? [tool("lasso", "Lasso", () => outline("lasso"))] : []),
+      ...(hasContents ? [this.listing] : []),
       tool("zoomIn", "Zoom in", () => this.zoom(STEP)),
       tool("zoomOut", "Zoom out", () => this.zoom(1 / STEP)),
-      this.whole, this.opener, this.menu,
+      this.goCurrent, this.whole, this.opener, this.menu,
     );
     this.showMenu(false);
+    if (hasContents && (stored("localStorage", CONTENTS) ?? this.root.clientWidth >= WIDE_PX)) this.showContents(true);
   }
 
   showMenu(isOpen) {
@@ -186,7 +224,56 @@ export class SongMap {
   use(tool) {
     this.tool = tool;
     this.stage.dataset.tool = tool ?? "";
-    this.tools.querySelector("[data-tool=lasso]")?.setAttribute("aria-pressed", String(tool === "lasso"));
+    this.menu.querySelector("[data-tool=lasso]")?.setAttribute("aria-pressed", String(tool === "lasso"));
+  }
+
+  /** Open or close the contents next to the map, as the listener wants it from now on. */
+  openContents(isOpen) {
+    stored("localStorage", CONTENTS, isOpen);
+    this.showContents(isOpen);
+    if (!isOpen && this.mask) this.showGroups(null);
+    (isOpen ? this.contents.root.querySelector("[role=treeitem][tabindex='0']") : this.listing)?.focus();
+  }
+
+  showContents(isOpen) {
+    this.hasContents = isOpen;
+    if (isOpen && !this.contents) {
+      this.contents = new Contents({
+        onShow: (codes) => this.showGroups(codes), onPlay: (id) => this.handlers.onPick?.(id),
+        isDisliked: (id) => Boolean(this.handlers.isDisliked?.(id)), onClose: () => this.openContents(false),
+      });
+      this.frame.append(this.contents.root);
+    }
+    if (this.contents) this.contents.root.hidden = !isOpen;
+    this.root.toggleAttribute("data-contents", isOpen);
+    this.listing.ariaExpanded = String(isOpen);
+    if (isOpen && this.places) this.readContents();
+    this.fit();
+  }
+
+  /** Fetch the contents if they are others than those shown. */
+  async readContents() {
+    const { order } = this.places;
+    if (this.listed?.order === order) { this.contents.paint(this.colors); return; }
+    try {
+      const listed = await fetchContents(BASE, this.data.map);
+      if (this.isClosed || listed.order !== this.places.order) return; // the next map asks again
+      this.listed = listed;
+      this.contents.receive(listed);
+      this.contents.paint(this.colors);
+    } catch (error) {
+      console.error("map", error);
+      this.contents.fail();
+    }
+  }
+
+  /** Show the songs of some groups of the contents alone, and move there; null shows all songs. @param {Set<number> | null} codes */
+  showGroups(codes) {
+    this.isRedrawn = Boolean(codes || this.mask); // WebGL gets the colors with the points
+    this.mask = codes ? Uint8Array.from(this.listed.codes, (code) => Number(codes.has(code))) : null;
+    this.showOnly(this.isolated);
+    const rows = this.mask ? [...this.mask.keys()].filter((row) => this.mask?.[row]) : [];
+    this.fly(rows.length ? viewOfRows(this.places, rows) : viewOfAll(this.data.query));
   }
 
   expand() {
@@ -229,30 +316,36 @@ export class SongMap {
     const held = this.data.chosen && this.placeOf(this.data.chosen);
     const { width, height } = this.extent();
     const large = Math.max(1, Math.sqrt(width * height) / 800); // points are larger in large windows
+    this.coverSide = Math.round(COVER_PX * Math.min(1.5, large));
     this.size = large * Math.min(12, Math.max(3.5, 160 / Math.sqrt(Math.max(1, places.n))));
     this.levels = regions.levels.filter((level) => level.length);
     await this.choosePoints(places, colors);
     if (this.isClosed) return;
     const moved = isOtherMap && !isStill() && this.places && inOrderOf(this.places, places, colors);
+    if (this.mask && this.places?.order !== places.order) this.mask = null;
     Object.assign(this, { places, colors });
+    const looks = hideOthers(colors, this.isolated, this.mask);
     this.mark();
     if (moved) {
       this.keepInHand(held);
       await this.points.draw(...moved, this.size, true);
     }
-    if (drawn !== this.drawn || this.isNew) await this.points.draw(places, colors, this.size, false);
+    if (drawn !== this.drawn || this.isNew) await this.points.draw(places, looks.colors, this.size, false);
     Object.assign(this, { drawn, drawnBy: by, isNew: false });
-    this.points.look(colors, this.isolated, this.size);
+    this.points.look(looks.colors, looks.isolated, this.size);
     this.namedAt = null;
     this.words.textContent = places.n ? "" : "No songs on the map yet.";
     this.drawLegend();
     this.paint();
     this.root.dataset.state = "drawn";
+    if (this.hasContents) this.readContents();
     setTimeout(() => this.spread()); // after the points
   }
 
   spread() {
-    if (!this.isClosed) this.land.draw(this.places, this.colors, this.isolated);
+    if (this.isClosed) return;
+    const { colors, isolated } = hideOthers(this.colors, this.isolated, this.mask);
+    this.land.draw(this.places, colors, isolated);
   }
 
   /** Use WebGL for many points if it is available and fast enough; otherwise use a plain canvas. */
@@ -288,34 +381,63 @@ export class SongMap {
     return row < 0 ? null : [this.places.x[row] / FULL, this.places.y[row] / FULL];
   }
 
-  /** Mark the songs if they are others than before; if the chosen one was in view and the new one is not, move there. */
+  /** Mark the songs if they are others than before, and follow the song that plays unless the listener looks elsewhere. */
   follow(before) {
-    const songs = ({ chosen, found, path }) => JSON.stringify([chosen, found, path]);
+    const songs = ({ chosen, found, path, coming }) => JSON.stringify([chosen, found, path, coming]);
     if (songs(before) === songs(this.data)) return;
+    if (isOneLonger(before.path, this.data.path)) this.growWalk();
     const [from, to] = [before, this.data].map(({ chosen }) => (chosen ? this.rowOf(chosen) : -1));
     this.mark();
-    if (from >= 0 && to >= 0 && from !== to && this.isInView(from) && !this.isInView(to)) this.fly(this.placeOf(this.data.chosen));
+    if (to < 0 || from === to) return;
+    const sinceMoved = performance.now() - this.movedAt;
+    if (followsSong({ isInView: this.isInView(to), wasInView: from >= 0 && this.isInView(from), sinceMoved })) this.flyTo(this.data.chosen);
   }
 
+  /** Draw the step to the next song of the queue, as that song begins. */
+  growWalk() {
+    if (isStill()) return;
+    const start = performance.now();
+    this.steppedAt = start;
+    const step = (now) => {
+      if (this.isClosed || this.steppedAt !== start) return;
+      this.walked = Math.min(1, Math.max(0, (now - start) / STEP_MS));
+      this.paintMarks();
+      if (this.walked < 1) requestAnimationFrame(step);
+    };
+    this.walked = 0;
+    requestAnimationFrame(step);
+  }
+
+  /** Move to a song, if it is on the map. @param {number} id */
+  flyTo(id) {
+    const place = this.placeOf(id);
+    if (place) this.fly({ x: place[0], y: place[1] });
+  }
+
+  /** True if a song is in view, or will be at the end of a flight. */
   isInView(row) {
-    const [px, py] = this.pixelsOf(row);
+    const { width, height } = this.seen;
+    const [px, py] = onScreen(this.places, row, this.destination ?? this.view, width, height);
     return px > 0 && py > 0 && px < this.seen.width && py < this.seen.height;
   }
 
-  /** Move to a place: smoothly if drawing is fast, and until the user moves the map. */
-  fly(/** @type {number[]} */ [x, y]) {
+  /** Move to a view: smoothly if drawing is fast, and until the user moves the map. @param {Partial<import("./points.js").View>} to */
+  fly(to) {
     const from = this.view;
+    const goal = limited({ ...from, ...to });
     const start = performance.now();
     const isSlow = isStill() || this.points.frameMs > SLOW_FRAME_MS;
+    this.destination = goal;
+    this.flown = from;
     const step = (now) => {
-      if (this.isClosed || (this.flown && this.view !== this.flown)) return;
+      if (this.isClosed || this.destination !== goal) return; // another flight has begun
+      if (this.view !== this.flown) { this.destination = null; return; }
       const share = isSlow ? 1 : Math.min(1, Math.max(0, (now - start) / FLIGHT_MS));
-      const eased = share ** 2 * (3 - 2 * share);
-      this.look({ x: from.x + (x - from.x) * eased, y: from.y + (y - from.y) * eased });
-      this.flown = share < 1 ? this.view : null;
+      this.look(viewBetween(from, goal, share ** 2 * (3 - 2 * share)));
+      this.flown = this.view;
       if (share < 1) requestAnimationFrame(step);
+      else this.destination = null;
     };
-    this.flown = null;
     requestAnimationFrame(step);
   }
 
@@ -349,17 +471,27 @@ export class SongMap {
   look({ x = this.view.x, y = this.view.y, zoom = this.view.zoom }) {
     this.view = limited({ x, y, zoom });
     this.hideTip();
+    this.rest();
     this.move();
+  }
+
+  /** Note that the map moves, until it has rested for a moment. */
+  rest() {
+    this.isMoving = true;
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => { this.isMoving = false; this.paintMarks(); }, REST_MS);
   }
 
   /** Zoom by a factor around a point, given in pixels; by default, the center. @param {number} by @param {number[]} [pixels] */
   zoom(by, [px, py] = [this.seen.width / 2, this.seen.height / 2]) {
+    this.movedAt = performance.now();
     this.look(zoomed(this.view, by, [px, py], this.seen));
   }
 
   pan(right, down) {
     const { width, height } = this.seen;
     const { x, y, zoom } = this.view;
+    this.movedAt = performance.now();
     this.look({ x: x - right / width / zoom, y: y + down / height / zoom });
   }
 
@@ -394,6 +526,8 @@ export class SongMap {
       const { rows, nHere } = this.shown;
       this.land.canvas.hidden = Boolean(rows) && rows.length < nHere; // a sample of points has its own density
       this.whole.hidden = this.view.zoom === 1 && this.view.x === 0.5 && this.view.y === 0.5;
+      const [chosen] = this.marks.chosen;
+      this.goCurrent.hidden = chosen === undefined || this.isInView(chosen);
       this.paintMarks();
       this.say();
     });
@@ -404,7 +538,7 @@ export class SongMap {
     const number = (n) => n.toLocaleString("en");
     const where = nHere === this.places.n ? "" : " in view";
     this.status.textContent = !rows || rows.length === this.places.n ? ""
-      : rows.length === nHere ? ["No songs in view.", "The only song in view is shown."][nHere] ?? `All ${number(nHere)} songs in view are shown as points.`
+      : rows.length === nHere ? ["No songs in view.", "The only song in view is shown."][nHere] ?? `All ${number(nHere)} songs in view are shown.`
       : `${number(rows.length)} of the ${number(nHere)} songs${where} are shown as points; darker areas contain more songs. Zoom in to see the rest.`;
     Object.assign(this.root.dataset, {
       points: String(rows ? rows.length : nHere), frameMs: String(Math.round(this.points.frameMs)),
@@ -416,12 +550,13 @@ export class SongMap {
   /** Find the rows of the marked songs that are on the map. */
   mark() {
     const rows = new Map();
-    const { chosen, found, path } = this.data;
-    const wanted = new Set([...found, ...path, chosen]);
+    const { chosen, found, path, coming = [] } = this.data;
+    const wanted = new Set([...found, ...path, ...coming, chosen]);
     const { ids } = this.places;
     for (let row = 0; row < ids.length; row++) if (wanted.has(ids[row])) rows.set(ids[row], row); // among a million
     const here = (ids) => ids.map((id) => rows.get(id)).filter((row) => row !== undefined);
     this.marks = { chosen: here([chosen]), found: here(found), path: here(path) };
+    this.coming = here(coming);
     this.paintMarks();
   }
 
@@ -436,14 +571,21 @@ export class SongMap {
     const ink = getComputedStyle(this.root).color;
     const ring = (row, more, color, line) => {
       context.beginPath();
-      context.arc(...this.pixelsOf(row), (this.size + more) / 2, 0, 2 * Math.PI);
+      if (this.covered.has(row)) frameCover(context, this.pixelsOf(row), this.coverSide + line + more / 3);
+      else context.arc(...this.pixelsOf(row), (this.size + more) / 2, 0, 2 * Math.PI);
       Object.assign(context, { strokeStyle: color, lineWidth: line });
       context.stroke();
     };
+    this.paintCovers(context, ratio);
     const { chosen, found, path } = this.marks;
-    this.trace(context, path.map((row) => this.pixelsOf(row)), ink, []);
+    const [played, coming] = [path, this.coming].map((rows) => rows.map((row) => this.pixelsOf(row)));
+    const { solid, dashed } = walkLines(played, coming, this.walked);
+    this.trace(context, solid, ink, []);
+    context.globalAlpha = 0.6;
+    this.trace(context, dashed, ink, [2, 5]);
+    context.globalAlpha = 1;
     context.globalAlpha = found.length > MANY ? 0.4 : 1; // transparent rings keep the color of marked points visible
-    for (const row of found) ring(row, found.length > MANY ? 2 : 6, ink, found.length > MANY ? 1 : 1.5);
+    for (const row of found) if (this.isShown(row)) ring(row, found.length > MANY ? 2 : 6, ink, found.length > MANY ? 1 : 1.5);
     context.globalAlpha = 1;
     for (const row of path) ring(row, 6, ink, 1.5);
     for (const row of chosen) ring(row, 12, RED, 3);
@@ -455,6 +597,46 @@ export class SongMap {
     if (this.data.query) star(context, ...toScreen(this.data.query, this.view, width, height));
     if (this.outline) this.trace(context, this.corners(), ink, [4, 3]);
     this.placeNames();
+  }
+
+  /** Draw covers on top of the points, in frames with the colors of the points. */
+  paintCovers(context, ratio) {
+    const side = this.coverSide;
+    const rows = this.view.zoom > 1 ? this.rowsInView() : [];
+    const wanted = coveredRows(this.places, rows, this.view, this.seen, side);
+    this.hasCovers = wanted.length > 0;
+    this.covered = new Set();
+    for (const row of wanted) {
+      const cover = this.covers.get(this.address(row, "cover"), Math.round(side * ratio), this.isMoving);
+      if (!cover) continue;
+      this.covered.add(row);
+      const [px, py] = this.pixelsOf(row);
+      context.save();
+      context.beginPath();
+      frameCover(context, [px, py], side);
+      context.clip();
+      context.drawImage(cover, px - side / 2, py - side / 2, side, side);
+      Object.assign(context, { strokeStyle: this.colors.entries[this.colors.codes[row]].color, lineWidth: 5 });
+      context.stroke(); // the outer half is clipped
+      context.restore();
+    }
+    this.root.dataset.covers = String(this.covered.size);
+  }
+
+  /** Return the rows of the shown songs in view, or more than can have covers. WebGL draws all songs: search them once at rest. */
+  rowsInView() {
+    const { shown, view } = this;
+    if (!shown || (!shown.rows && this.isMoving)) return [];
+    if (this.here?.shown === shown && this.here.view === view) return this.here.rows;
+    const { width, height } = this.seen;
+    const rows = [];
+    for (let i = 0; i < (shown.rows ?? this.places.ids).length && rows.length <= MAX_COVERS; i += 1) {
+      const row = shown.rows ? shown.rows[i] : i;
+      const [px, py] = this.pixelsOf(row);
+      if (px > 0 && py > 0 && px < width && py < height && this.isShown(row)) rows.push(row);
+    }
+    this.here = { shown, view, rows };
+    return rows;
   }
 
   trace(context, points, color, dashes) {
@@ -470,7 +652,7 @@ export class SongMap {
   placeNames() {
     const { width, height } = this.seen;
     const marked = [...this.marks.chosen, ...this.marks.found.slice(0, MANY), ...this.marks.path];
-    const at = JSON.stringify([this.view, width, height, this.hasNames, marked]);
+    const at = JSON.stringify([this.view, width, height, this.hasNames, this.hasCovers, marked]);
     if (at === this.namedAt) return;
     if (this.namedAt && this.held?.isMoved && !this.outline) { this.shiftNames(); return; } // placed again after the drag
     this.namedAt = at;
@@ -520,7 +702,7 @@ export class SongMap {
   /** Return the place for a name near [x, y] with the fewest points under it; null if there is none. */
   freePlace([x, y], name, taken, crowd) {
     const { width, height } = this.seen;
-    const [half, edge] = [3.6 * name.length + 4, this.size / 2];
+    const [half, edge] = [3.6 * name.length + 4, (this.hasCovers ? this.coverSide : this.size) / 2];
     /** @type {{px: number, py: number, half: number} | null} */
     let found = null;
     let least = Infinity;
@@ -636,13 +818,24 @@ export class SongMap {
     return codes.length ? new Set(codes) : null;
   }
 
-  showOnly(codes) {
+  async showOnly(codes) {
     this.isolated = codes;
-    this.points.look(this.colors, codes, this.size);
+    const { colors, isolated } = hideOthers(this.colors, codes, this.mask);
+    if (this.isRedrawn) await this.points.draw(this.places, colors, this.size, false);
+    this.isRedrawn = false;
+    this.points.look(colors, isolated, this.size);
     this.spread();
     this.namedAt = null;
     this.showIsolated();
     this.paint();
+  }
+
+  /** Show all songs again, if only some are shown. */
+  showAll() {
+    this.mask = null;
+    this.isRedrawn = true;
+    this.contents?.select(0);
+    this.showOnly(null);
   }
 
   /** Return the view as a figure: every song as a point, with marks, names and a legend. */
@@ -693,7 +886,7 @@ export class SongMap {
   // -------------------------------------------------------------------------------------- pointing
 
   isShown(row) {
-    return !this.isolated || this.isolated.has(this.colors.codes[row]);
+    return (!this.mask || this.mask[row] === 1) && (!this.isolated || this.isolated.has(this.colors.codes[row]));
   }
 
   /** Return the row with the smallest `measure(px, py)`, among drawn points or all rows, or null. */
@@ -714,7 +907,7 @@ export class SongMap {
     return found;
   }
 
-  nearest(px, py, most = NEAR_PX) {
+  nearest(px, py, most = this.covered.size ? Math.max(NEAR_PX, 0.6 * this.coverSide) : NEAR_PX) {
     const limit = most ** 2;
     return this.best((x, y) => {
       const distance = (x - px) ** 2 + (y - py) ** 2;
@@ -855,7 +1048,7 @@ export class SongMap {
     const { held, outline } = this;
     if (held && outline && held.isMoved) this.encircle();
     else if (held && !held.isMoved && !this.fingers) {
-      const row = this.nearest(...this.pixels(event), event.pointerType === "touch" ? 2 * NEAR_PX : NEAR_PX);
+      const row = this.nearest(...this.pixels(event), ...(event.pointerType === "touch" ? [2 * NEAR_PX] : []));
       this.at = row;
       this.pick(row);
     }
@@ -906,8 +1099,8 @@ export class SongMap {
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || !this.places) return;
     const acts = {
-      Enter: () => this.pick(this.at), Escape: () => { this.use(null); this.showOnly(null); },
-      "+": () => this.zoom(STEP), "-": () => this.zoom(1 / STEP), 0: () => this.goHome(),
+      Enter: () => this.pick(this.at), Escape: () => { this.use(null); this.showAll(); },
+      "+": () => this.zoom(STEP), "-": () => this.zoom(1 / STEP), 0: () => this.goHome(), c: () => this.flyTo(this.data.chosen),
     };
     const act = event.key in WALKS ? () => this.walk(...WALKS[event.key]) : acts[event.key];
     if (!act) return;
@@ -948,6 +1141,7 @@ export class SongMap {
   close() {
     this.isClosed = true;
     clearTimeout(this.settling);
+    clearTimeout(this.resting);
     clearTimeout(this.hearing);
     clearTimeout(this.naming);
     this.closing.abort();
@@ -955,6 +1149,11 @@ export class SongMap {
     this.points?.close();
     this.root.remove();
   }
+}
+
+/** Add the outline of a cover to the path. */
+function frameCover(context, [px, py], side) {
+  context.roundRect(px - side / 2, py - side / 2, side, side, side / 8);
 }
 
 /** Draw the query as a five-pointed star. */

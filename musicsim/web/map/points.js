@@ -61,6 +61,22 @@ async function fetchColors(base, map, by, isDark) {
   return { order, by, tag, entries: shown, scale, codes: new Uint8Array(bytes, end) };
 }
 
+/** Fetch the regions and groups of a map, and the group of each song. */
+export async function fetchContents(base, map) {
+  const { bytes, end, ...said } = await fetchColumn(base, map, "contents");
+  return { ...said, codes: new Uint16Array(bytes.slice(end)) };
+}
+
+const HIDDEN = { name: "", color: "#808080", n_songs: 0, is_known: false };
+
+/** Return colors, and the codes to show, that hide the songs outside a mask as one more color. */
+export function hideOthers(colors, isolated, mask) {
+  if (!mask) return { colors, isolated };
+  const { entries } = colors;
+  const codes = colors.codes.map((code, row) => (mask[row] ? code : entries.length));
+  return { colors: { ...colors, entries: [...entries, HIDDEN], codes }, isolated: isolated ?? new Set(entries.keys()) };
+}
+
 /** Fetch places and colors of the same songs, and regions. If the library changes between the answers, try again. */
 export async function fetchMap(base, map, by, isDark) {
   for (let nTries = 1; ; nTries += 1) {
