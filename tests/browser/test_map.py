@@ -17,11 +17,13 @@ from musicsim.explorer.snapshot.snapshot import take_snapshot
 from musicsim.library import Library
 from tests.browser.actions import (
     APP,
+    click_song,
     hindrances,
     map_range,
     marked,
     outline,
     place_of,
+    play_slowly,
     player_plays,
     show_all_tools,
     songs_of,
@@ -237,17 +239,37 @@ def test_arrow_keys_move_to_nearest_song_and_enter_plays(page, address, home):
     expect(page.get_by_test_id("player")).to_have_attribute("data-state", "paused")
 
 
-def test_hovered_song_is_named_and_optionally_played(page, address, home):
+def test_hovered_song_is_named_and_optionally_heard_while_the_queue_waits(page, address, home):
+    queued, song = songs_of(home)[0], songs_of(home)[4]
+    play_slowly(page)
     visit(page, address)
     drawn = wait_for_map(page)
-    song = songs_of(home)[4]
-    show_all_tools(drawn)
-    drawn.get_by_role("button", name="Play on hover").click()
+    click_song(page, drawn, queued.id)
+    player_plays(page, queued.id)
     page.mouse.move(*place_of(drawn, song.id))
     expect(drawn.locator(".tip")).to_have_text(f"{song.title}{song.by}")
     expect(drawn.locator(".tip img")).to_have_js_property("complete", True)
+    show_all_tools(drawn)
+    drawn.get_by_role("button", name="Play on hover").click()
+    page.mouse.move(*place_of(drawn, song.id))
+    heard = page.get_by_test_id("preview-audio")
+    expect(heard).to_have_js_property("paused", False)
+    assert f"/songs/{song.id}/audio" in heard.evaluate("sound => sound.src")
+    expect(page.get_by_test_id("player")).to_have_attribute("data-state", "paused")
+    page.get_by_role("combobox", name="Search").hover()
+    expect(heard).to_have_js_property("paused", True)
+    player_plays(page, queued.id)
+    page.mouse.move(*place_of(drawn, song.id))
+    expect(heard).to_have_js_property("paused", False)
+    page.mouse.down()
+    page.mouse.up()
     player_plays(page, song.id)
-    expect(page.get_by_text("Start here")).to_be_visible()
+    page.get_by_role("combobox", name="Search").hover()
+    expect(heard).to_have_js_property("paused", True)
+    player_plays(page, song.id)
+    page.reload()
+    show_all_tools(wait_for_map(page))
+    expect(drawn.get_by_role("button", name="Play on hover")).to_have_attribute("aria-pressed", "true")
 
 
 def shown_songs(drawn) -> list[int]:

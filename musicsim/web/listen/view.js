@@ -6,6 +6,7 @@ import { applyStyle, fetchStyle } from "../component.js";
 import { button, clock, element, iconButton } from "../elements.js";
 import { Finder } from "../find/finder.js";
 import { SongMap } from "../map/map.js";
+import { Preview } from "../map/preview.js";
 import { drawList } from "../songs/list.js";
 import { stored } from "../storage.js";
 import { drawFilters, select } from "./filters.js";
@@ -43,6 +44,8 @@ export class ListenView {
     this.drawn = new Map();
     this.isMenuEarly = false; // the menu was opened before the queue was known
     this.isLackingOptions = false; // the panel with the filters was opened before they were known
+    /** @type {Preview | null} the song under the pointer, once one was heard */
+    this.preview = null;
     /** @type {any} the dialog *Why?*, once it was opened */
     this.why = null;
     this.host = element("div", { className: "musicsim-listen" });
@@ -410,13 +413,21 @@ export class ListenView {
     const map = new SongMap(root, {
       corner: [name, corner], choices: [choices], onPick: pick,
       isDisliked: (song) => listening.player.thumb(song) < 0 || (listening.now ? states.judged(listening.now)[song] < 0 : false),
-      onPreview: (song) => listening.player.preview(song, listening.context.library),
+      onPreview: (song) => this.hear(song),
       onOutline: (ids) => (ids.length === 1 ? pick(ids[0]) : ids.length && listening.mark(ids)),
       onFold: (isFolded) => { this.root.toggleAttribute("data-folded", isFolded); this.fitMaps(); },
     });
     const one = { root, map, corner, choices, name };
     this.drawn.set(id, one);
     return one;
+  }
+
+  /** Play a song while the pointer rests on it; null ends it. @param {number | null} song */
+  hear(song) {
+    const { player, context } = this.listening;
+    if (song === null) { this.preview?.stop(); return; }
+    this.preview ??= new Preview(player);
+    this.preview.play(song, context.library);
   }
 
   fillCorner({ corner, choices }, colors, color, models, beside, isOwn) {

@@ -80,9 +80,8 @@ export class Contents {
   paint({ by, entries }) {
     const colorOf = new Map(entries.map(({ name, color }) => [name, color]));
     for (const { level, name, dot } of this.items) {
-      const color = by === this.by && level > 1 ? colorOf.get(name) : undefined;
-      dot.hidden = !color;
-      dot.style.background = color ?? "";
+      dot.hidden = by !== this.by || level === 1;
+      dot.style.background = colorOf.get(name) ?? "none";
     }
   }
 

@@ -18,7 +18,7 @@ import { followsSong, isOneLonger, walkLines } from "./walk.js";
 const STYLE = await fetchStyle("map.css", import.meta.url);
 const SETTLED_MS = 140; // time after the last move until the map is drawn, if drawing is slow
 const SLOW_FRAME_MS = 50;
-const HEARD_MS = 500;
+const HEARD_MS = 300; // the pointer rests so long on a song before it is heard
 const LABEL_MS = 60;
 const NEAR_PX = 14;
 const TAP_PX = 4;
@@ -38,6 +38,7 @@ const DRAWING = new URL("./vendor/regl-scatterplot-1.16.0.min.js", import.meta.u
 const RED = "#d4002a";
 const COVER_PX = 40; // side of a cover in a small window
 const REST_MS = 150; // covers are loaded when the map has rested so long
+const HOVER = "musicsim.map hover"; // key in the browser's storage: true to play the song under the pointer
 const CONTENTS = "musicsim.map contents"; // key in the browser's storage: true if they are open
 const WIDE_PX = 1300; // at this width, the contents are open at first
 const MAX_FRAME = Symbol.for("musicsim.map-max-frame-ms"); // set by tests, so that any speed is accepted
@@ -65,7 +66,7 @@ function tool(name, label, act) {
  * @typedef {object} Handlers
  * @property {(id: number) => void} [onPick] a song was clicked
  * @property {(id: number) => boolean} [isDisliked] with it, the map has contents, which play typical songs that are not disliked
- * @property {(id: number) => void} [onPreview] the pointer rests on a song
+ * @property {(id: number | null) => void} [onPreview] the pointer rests on a song; null if it has left the song
  * @property {(ids: number[]) => void} [onOutline] songs were outlined
  * @property {(isFolded: boolean) => void} [onFold] the list next to the map is to be hidden
  * @property {HTMLElement[]} [corner] controls above the map
@@ -192,7 +193,9 @@ export class SongMap {
       "menu",
       ...(canSelect ? [lasso, act("Select a rectangle", () => outline("rectangle"))] : []),
       toggle("Region names", !height, (isOn) => { this.hasNames = isOn; this.paint(); }),
-      ...(canPreview ? [toggle("Play on hover", false, (isOn) => { this.isHearing = isOn; })] : []),
+      ...(canPreview && matchMedia("(hover: hover)").matches
+        ? [toggle("Play on hover", Boolean(stored("localStorage", HOVER)), (isOn) => { this.isHearing = isOn; stored("localStorage", HOVER, isOn); })]
+        : []),
       ...(canFold ? [toggle("Hide the list", false, (isOn) => { canFold(isOn); this.fit(); })] : []),
       ...(document.fullscreenEnabled ? [act("Full screen", () => this.expand())] : []),
       element("div", "save", "Save picture", save("png"), save("svg")),
@@ -576,14 +579,14 @@ export class SongMap {
       Object.assign(context, { strokeStyle: color, lineWidth: line });
       context.stroke();
     };
-    this.paintCovers(context, ratio);
     const { chosen, found, path } = this.marks;
     const [played, coming] = [path, this.coming].map((rows) => rows.map((row) => this.pixelsOf(row)));
     const { solid, dashed } = walkLines(played, coming, this.walked);
     this.trace(context, solid, ink, []);
     context.globalAlpha = 0.6;
-    this.trace(context, dashed, ink, [2, 5]);
+    this.trace(context, dashed, ink, [5, 5]);
     context.globalAlpha = 1;
+    this.paintCovers(context, ratio);
     context.globalAlpha = found.length > MANY ? 0.4 : 1; // transparent rings keep the color of marked points visible
     for (const row of found) if (this.isShown(row)) ring(row, found.length > MANY ? 2 : 6, ink, found.length > MANY ? 1 : 1.5);
     context.globalAlpha = 1;
@@ -603,7 +606,9 @@ export class SongMap {
   paintCovers(context, ratio) {
     const side = this.coverSide;
     const rows = this.view.zoom > 1 ? this.rowsInView() : [];
-    const wanted = coveredRows(this.places, rows, this.view, this.seen, side);
+    const [chosen] = this.marks.chosen;
+    const ordered = rows.includes(chosen) ? [chosen, ...rows.filter((row) => row !== chosen)] : rows;
+    const wanted = coveredRows(this.places, ordered, this.view, this.seen, side);
     this.hasCovers = wanted.length > 0;
     this.covered = new Set();
     for (const row of wanted) {
@@ -930,8 +935,7 @@ export class SongMap {
     const row = this.nearest(...this.pixels(event));
     if (row === this.pointed) return;
     this.pointed = row;
-    clearTimeout(this.hearing);
-    clearTimeout(this.naming);
+    this.unpoint();
     this.stage.style.cursor = row === null ? "" : "pointer";
     this.paintMarks();
     if (row === null) { this.hideTip(); return; }
@@ -970,8 +974,14 @@ export class SongMap {
   hideTip() {
     this.tip.hidden = true;
     this.pointed = null;
+    this.unpoint();
+  }
+
+  /** The pointer has left a song. */
+  unpoint() {
     clearTimeout(this.hearing);
     clearTimeout(this.naming);
+    if (this.isHearing) this.handlers.onPreview?.(null);
   }
 
   pick(row) {
@@ -1142,8 +1152,7 @@ export class SongMap {
     this.isClosed = true;
     clearTimeout(this.settling);
     clearTimeout(this.resting);
-    clearTimeout(this.hearing);
-    clearTimeout(this.naming);
+    this.unpoint();
     this.closing.abort();
     this.resizing.disconnect();
     this.points?.close();
