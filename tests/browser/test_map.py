@@ -313,6 +313,25 @@ def test_contents_play_typical_songs_and_show_them_alone(page, address, home):
     expect(tree).to_be_hidden()
 
 
+def test_covers_replace_points_at_high_zoom_and_the_map_goes_to_the_current_song(page, address, home):
+    songs = songs_of(home)
+    play_slowly(page)
+    visit(page, address)
+    drawn = wait_for_map(page)
+    expect(drawn).to_have_attribute("data-covers", "0")
+    click_song(page, drawn, songs[0].id)
+    wait_for_mark(page, drawn, "chosen")
+    go = drawn.get_by_role("button", name="Current song")
+    expect(go).to_be_hidden()
+    drawn.evaluate("({map}) => map.look({x: 5, y: 5, zoom: 60})")  # no song is there
+    expect(drawn).to_have_attribute("data-covers", "0")
+    go.click()
+    expect(go).to_be_hidden()
+    expect(drawn).not_to_have_attribute("data-covers", "0")
+    drawn.get_by_role("button", name="Whole map").click()
+    expect(drawn).to_have_attribute("data-covers", "0")
+
+
 def test_positions_are_cached_by_browser(page, address, home):
     def transferred() -> int:
         visit(page, address)

@@ -1,8 +1,8 @@
 """Names of folders for people: the album, or the folder's name with as many parents as are needed.
 
 A folder with the songs of one album has the album's name. Otherwise, a folder has its own name. If that name is
-generic, such as "music", the folder has the name of its parent. Folders that would have the same name get the names
-of their parents, too, except folders of the same album in the same parent, such as discs, which share a name.
+generic, such as "music", the folder has the name of its parent. Folders that would have the same name also get the
+names of their parents. Folders of the same album in the same parent, such as discs, share a name.
 """
 
 import re

@@ -102,7 +102,7 @@ def _liked(snapshot: Snapshot) -> BoolArray:
 def _split(snapshot: Snapshot) -> Iterator[tuple[str, Int64Array]]:
     """Yield the name and the rows of each region that has a name, then those of all other songs on the map."""
     coarsest = min(snapshot.clusters, key=int, default=None)
-    is_left = np.isfinite(snapshot.map).all(axis=1)
+    is_left = np.asarray(np.isfinite(snapshot.map).all(axis=1))
     if coarsest is not None:
         clusters = snapshot.clusters[coarsest]
         regions = sorted(regions_of(snapshot)[0], key=lambda region: (-region.n_songs, region.cluster))

@@ -529,8 +529,6 @@ export class SongMap {
       const { rows, nHere } = this.shown;
       this.land.canvas.hidden = Boolean(rows) && rows.length < nHere; // a sample of points has its own density
       this.whole.hidden = this.view.zoom === 1 && this.view.x === 0.5 && this.view.y === 0.5;
-      const [chosen] = this.marks.chosen;
-      this.goCurrent.hidden = chosen === undefined || this.isInView(chosen);
       this.paintMarks();
       this.say();
     });
@@ -566,6 +564,7 @@ export class SongMap {
   paintMarks() {
     if (!this.places || !this.seen) return;
     const { width, height } = this.seen;
+    this.goCurrent.hidden = !this.marks.chosen.length || this.isInView(this.marks.chosen[0]);
     const ratio = window.devicePixelRatio || 1;
     Object.assign(this.overlay, { width: width * ratio, height: height * ratio });
     const context = this.overlay.getContext("2d");
