@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from musicsim import __version__
-from musicsim.api import find, maps, queue, saving, song_lists, sounds, thumbs, why
+from musicsim.api import find, maps, mixing, queue, saving, song_lists, sounds, thumbs, why
 from musicsim.api.parameters import LibraryQuery, ModelQuery, SongPath, read_query
 from musicsim.api.responses import Refusal, filter_routes, status_of
 from musicsim.api.sound_files import SOUND_BODY, UPLOAD_NAME, analyze_file, receive_file, take_slot
@@ -222,7 +222,7 @@ async def _show_error(request: Request, error: Exception) -> JSONResponse:
 
 def routers() -> list[APIRouter]:
     """Return the routes of the interface, with those of extensions."""
-    own = (module.router for module in (queue, find, maps, song_lists, sounds, saving, thumbs, why))
+    own = (module.router for module in (queue, find, maps, mixing, song_lists, sounds, saving, thumbs, why))
     return [router, *own, *load_each(lambda extension: extension.http_router)]
 
 

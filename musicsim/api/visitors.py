@@ -31,13 +31,18 @@ _COST_OF_A_FILE = 20  # in requests; other requests that change something cost t
 # The unit is a request for a file or a cover, about 0.01 s of CPU time. Requests with higher costs compute something.
 _COSTS = (
     (re.compile(r"/api/queue/?$"), 8),
-    (re.compile(r"/api/(?:playlist|songs/[0-9]+/(?:why|artists)|sounds/[^/]+/why|songs/(?:table|file))/?$"), 20),
+    (
+        re.compile(
+            r"/api/(?:playlist|songs/[0-9]+/(?:why|artists|transition)|sounds/[^/]+/why|songs/(?:table|file|order))/?$"
+        ),
+        20,
+    ),
     (re.compile(r"/api/|/radio/?$"), 5),
 )
 _RETRY_AFTER_S = 15
 _SCRIPTS = re.compile(r"/(?:static|scripts)/")  # most requests; they cost nothing, because browsers cache the responses
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/")
-_QUESTION = re.compile(r"/api/(?:queue|tracks|songs/(?:table|file))/?$")  # they change nothing, but have a body
+_QUESTION = re.compile(r"/api/(?:queue|tracks|songs/(?:table|file|order))/?$")  # they change nothing, but have a body
 _SEARCH = re.compile(r"/api/(?:similar|sounds)/?$")
 _PING = re.compile(r"/_stcore/host-config/?$")  # a page asks for it before it connects, and shows why it was refused
 _FOR_THE_OWNER = re.compile(r"/_stcore/(metrics|script-health-check|agent)")

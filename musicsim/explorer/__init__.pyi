@@ -24,6 +24,11 @@ from .learning.verdict import lead_words as lead_words
 from .learning.verdict import leads_of as leads_of
 from .libraries import default_folder as default_folder
 from .libraries import open_library as open_library
+from .mixing.beats import find_beats as find_beats
+from .mixing.fits import BEATS as BEATS
+from .mixing.fits import fit_beats as fit_beats
+from .mixing.ordering import order_for_mixing as order_for_mixing
+from .mixing.song_ends import find_sound as find_sound
 from .models.artifacts import load_report as load_report
 from .models.artifacts import load_walk as load_walk
 from .models.artifacts import readable_arrays as readable_arrays

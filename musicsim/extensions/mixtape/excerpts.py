@@ -10,6 +10,7 @@ from musicsim import audio
 from musicsim._arrays import Float32Array
 from musicsim.audio import SoundReader, open_source
 from musicsim.errors import AudioDecodeError
+from musicsim.explorer import find_sound
 from musicsim.extensions.mixtape.request import MAX_WHOLE_S, MixRequest
 from musicsim.library import Song
 
@@ -17,8 +18,6 @@ _RMS = 0.1  # target level of an excerpt, -20 dB, which leaves headroom for most
 # Maximum peak of an excerpt. In a crossfade, two peaks add up to at most 0.85 (sqrt(2) * 0.6); codecs may overshoot.
 _PEAK = 0.6
 _MAX_GAIN = 8.0  # maximum gain, 18 dB; an excerpt that needs more is noise or intentionally quiet
-_SILENCE = 0.01  # maximum level of silence relative to the loudest moment, -40 dB, which other songs mask in a fade
-_MOMENT_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ def read_excerpt(song: Song, request: MixRequest, rate: int) -> Excerpt:
         start_s = max(min(song.typical_s, song.duration_s - request.seconds), 0.0)
         return Excerpt(_normalize(_read(song, start_s, request.seconds, rate)), start_s, song.tempo)
     samples = _read(song, 0.0, min(song.duration_s + 1.0, MAX_WHOLE_S), rate)  # stated durations are not exact
-    sounding = _find_sound(samples, round(_MOMENT_S * rate))
+    sounding = find_sound(samples, rate)
     return Excerpt(_normalize(samples[:, sounding]), sounding.start / rate, song.tempo)
 
 
@@ -55,15 +54,6 @@ def _read(song: Song, start_s: float, seconds: float, rate: int) -> Float32Array
             f"{label} has no audio at {start_s:.0f} s: the file is damaged, or has changed since it was added."
         )
     return out[:, :n]
-
-
-def _find_sound(samples: Float32Array, moment: int) -> slice:
-    """Return the samples between silences at both ends, in whole moments; all samples of a silent song."""
-    starts = np.arange(0, samples.shape[1], moment)
-    high, low = np.maximum.reduceat(samples, starts, axis=1), np.minimum.reduceat(samples, starts, axis=1)
-    peaks = np.maximum(high, -low).max(axis=0)
-    loud = np.flatnonzero(peaks > _SILENCE * peaks.max())
-    return slice(int(starts[loud[0]]), int(starts[loud[-1]]) + moment) if len(loud) else slice(0, samples.shape[1])
 
 
 def _normalize(excerpt: Float32Array) -> Float32Array:

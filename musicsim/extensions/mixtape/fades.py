@@ -1,23 +1,19 @@
 """Joining excerpts by fades: on the beat if both songs have regular beats of similar tempo, else plain crossfades.
 
-A fade on the beat lasts a whole number of beats. It ends on the last beat of the earlier song, and begins on the first
-beat of the later one. Both parts are stretched to the mean of the two tempos (the geometric mean), so each changes by
-at most 4 %. If the tempos are so similar that the beats coincide anyway, nothing is stretched.
+If the tempos are so similar that the beats coincide anyway, nothing is stretched.
 """
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from musicsim._arrays import Float32Array
-from musicsim.extensions.mixtape.beats import MAX_STRETCH, BeatGrid, find_beats
+from musicsim.explorer import find_beats, fit_beats
 from musicsim.extensions.mixtape.encoding import Write
 from musicsim.extensions.mixtape.excerpts import Excerpt
 
 _SEARCHED_S = 20.0  # length of the parts in which beats are searched
-_MIN_BEATS = 4
 _UNHEARD_S = 0.02  # beats that drift apart by at most this during a fade are not stretched, which would blur drums
 _BLEND_S = 0.01  # a stretched part does not begin exactly as the original one, so this time joins them
 
@@ -132,32 +128,18 @@ def _plan_beats(last: Excerpt, excerpt: Excerpt, rate: int, n_beats: int) -> _Jo
     n_searched = round(_SEARCHED_S * rate)
     tail, head = last.samples[:, -n_searched:], excerpt.samples[:, :n_searched]
     leaving, arriving = find_beats(tail, rate, last.tempo), find_beats(head, rate, excerpt.tempo)
-    if leaving is None:
-        return "the earlier song has no regular beats at its end"
-    if arriving is None:
-        return "the later song has no regular beats at its start"
-    arriving_s = _fold_period(arriving, leaving)
-    if max(arriving_s / leaving.period_s, leaving.period_s / arriving_s) > MAX_STRETCH:
-        return f"the tempos {leaving.tempo:.0f} and {arriving.tempo:.0f} beats/min are too different"
-    end_s, start_s = leaving.beat_before(tail.shape[1] / rate), arriving.beat_after(0.0)
-    half_s, other_half_s = (part.samples.shape[1] / rate / 2 for part in (last, excerpt))
-    room = min((half_s - (tail.shape[1] / rate - end_s)) / leaving.period_s, (other_half_s - start_s) / arriving_s)
-    while _MIN_BEATS <= n_beats > room:
-        n_beats //= 2
-    if n_beats < _MIN_BEATS:
-        return f"a song is too short for {_MIN_BEATS} beats"
-    end = round((end_s - tail.shape[1] / rate) * rate) + last.samples.shape[1]
-    start = round(start_s * rate)
-    n_out, n_in = (round(n_beats * period_s * rate) for period_s in (leaving.period_s, arriving_s))
-    n = round(math.sqrt(n_out * n_in))
+    end_s, other_s = (part.samples.shape[1] / rate for part in (last, excerpt))
+    leaving = leaving and leaving.shift(end_s - tail.shape[1] / rate)
+    room_s = end_s / 2, other_s / 2
+    fade = fit_beats(leaving, arriving, end_s=end_s, start_s=0.0, room_s=room_s, n_beats=n_beats)
+    if isinstance(fade, str):
+        return fade
+    end, start = round(fade.out_s[1] * rate), round(fade.in_s[0] * rate)
+    n_out, n_in = (round((stop_s - from_s) * rate) for from_s, stop_s in (fade.out_s, fade.in_s))
+    n = round(fade.duration_s * rate)
     if abs(n_out - n_in) <= _UNHEARD_S * rate:
         n_out = n_in = n
-    return _Join((end - n_out, end), (start, start + n_in), n, n_beats)
-
-
-def _fold_period(grid: BeatGrid, other: BeatGrid) -> float:
-    """Return a period, multiplied by the power of two that makes it most similar to the other one."""
-    return float(grid.period_s * 2.0 ** round(math.log2(other.period_s / grid.period_s)))
+    return _Join((end - n_out, end), (start, start + n_in), n, fade.n_beats)
 
 
 def _fade_in(n: int) -> Float32Array:

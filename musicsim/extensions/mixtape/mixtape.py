@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from musicsim.errors import AudioDecodeError, AudioError
+from musicsim.explorer import order_for_mixing
 from musicsim.extensions.mixtape.encoding import find_format, open_writer
 from musicsim.extensions.mixtape.excerpts import Excerpt, read_excerpt
 from musicsim.extensions.mixtape.fades import Fade, Mixer
-from musicsim.extensions.mixtape.ordering import order_for_mixing
 from musicsim.extensions.mixtape.request import MixRequest
 from musicsim.library import Library, Song, atomic_path
 from musicsim.progress import Progress, no_progress

@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from musicsim.audio import media_type
-from musicsim.explorer import Snapshot, options_of
+from musicsim.explorer import BEATS, Snapshot, options_of
 from musicsim.extensions.mixtape.cue import write_cue
 from musicsim.extensions.mixtape.encoding import MIX_ENDINGS
 from musicsim.extensions.mixtape.mixes import new_path, track_of
 from musicsim.extensions.mixtape.mixtape import Mix, render_mix
-from musicsim.extensions.mixtape.request import BEATS, MixRequest
+from musicsim.extensions.mixtape.request import MixRequest
 from musicsim.library import Library, Song
 from musicsim.ui import PLAYLIST, PLAYLIST_NAME, change_draft, file_name
 from musicsim.ui.base import (

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from musicsim.explorer import option, settle
+from musicsim.explorer import BEATS, option, settle
 
 MAX_WHOLE_S = 1200.0
 """Whole songs are cut after this time, because they are in memory: 0.35 MB per second."""
-BEATS = (4, 8, 16, 32)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from musicsim.extensions.mixtape.beats import find_beats
+from musicsim.explorer.mixing.beats import find_beats
 from musicsim.extensions.mixtape.mixtape import render_mix
 from musicsim.extensions.mixtape.request import MixRequest
 from musicsim.library.db import schema

@@ -6,7 +6,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from musicsim.extensions.mixtape.ordering import find_path, measure_steps, order_for_mixing
+from musicsim.explorer.mixing.ordering import find_path, measure_steps, order_for_mixing
 
 
 def length(costs, path):

@@ -12,7 +12,7 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim.audio import KEYS, MODES
-from musicsim.extensions.mixtape.beats import MAX_STRETCH
+from musicsim.explorer.mixing.beats import MAX_STRETCH
 from musicsim.library import Song
 
 MAX_ORDERED = 1000  # songs; the costs of all pairs then take 8 MB
@@ -33,12 +33,17 @@ def order_for_mixing(songs: Sequence[Song]) -> list[Song]:
 
 def measure_steps(songs: Sequence[Song]) -> Float64Array:
     """Return the cost of a step between any two songs, (n, n), symmetric."""
+    octaves = np.array([np.log2(song.tempo) if song.tempo else np.nan for song in songs])
+    tempos = _measure_around(octaves, 1.0) / _FIFTH_IN_OCTAVES
+    return measure_keys(songs) + np.nan_to_num(tempos, nan=_UNKNOWN_TEMPO)
+
+
+def measure_keys(songs: Sequence[Song]) -> Float64Array:
+    """Return the distances between the keys of any two songs in fifths, (n, n)."""
     fifths = np.array([_count_fifths(song) for song in songs])
     modes = np.array([np.nan if song.mode is None else MODES.index(song.mode) for song in songs])
-    octaves = np.array([np.log2(song.tempo) if song.tempo else np.nan for song in songs])
     keys = _measure_around(fifths, 12.0) + _CHANGE_OF_MODE * np.abs(np.subtract.outer(modes, modes))
-    tempos = _measure_around(octaves, 1.0) / _FIFTH_IN_OCTAVES
-    return np.nan_to_num(keys, nan=_UNKNOWN_KEY) + np.nan_to_num(tempos, nan=_UNKNOWN_TEMPO)
+    return np.nan_to_num(keys, nan=_UNKNOWN_KEY)
 
 
 def _count_fifths(song: Song) -> float:

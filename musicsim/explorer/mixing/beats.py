@@ -7,7 +7,7 @@ import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array
 
-_RATE, _HOP = 22_050, 256  # beats are searched in frames of 12 ms
+BEAT_RATE, _HOP = 22_050, 256  # beats are searched in frames of 12 ms
 _WINDOW = 1024  # librosa's default is twice as long, and makes beats later and less regular
 _MIN_BEATS = 8
 _REGULAR_S = 0.035  # maximum distance of a regular beat from the grid
@@ -28,6 +28,10 @@ class BeatGrid:
         """Beats per minute."""
         return 60.0 / self.period_s
 
+    def shift(self, seconds: float) -> "BeatGrid":
+        """Return the grid of the same beats in a sound that begins this many seconds earlier."""
+        return BeatGrid(self.first_s + seconds, self.period_s)
+
     def beat_after(self, seconds: float) -> float:
         """Return the time of the first beat at or after a time."""
         return self.first_s + self.period_s * math.ceil((seconds - self.first_s) / self.period_s)
@@ -38,21 +42,21 @@ class BeatGrid:
 
 
 def find_beats(samples: Float32Array, rate: int, tempo: float | None = None) -> BeatGrid | None:
-    """Find the beats of samples (2, n), or return None if they are too few, not regular, or do not repeat.
+    """Find the beats of samples (channels, n), or return None if they are too few, not regular, or do not repeat.
 
     `tempo` is the number of beats per minute of the song; if it is unknown, librosa estimates it. The grid is the
     least-squares fit to the beats, so it is more precise than a frame.
     """
     import librosa
 
-    sound = librosa.resample(samples.mean(axis=0), orig_sr=rate, target_sr=_RATE)
+    sound = librosa.resample(samples.mean(axis=0), orig_sr=rate, target_sr=BEAT_RATE)
     if len(sound) < _WINDOW or not sound.any():
         return None
-    strength = librosa.onset.onset_strength(y=sound, sr=_RATE, hop_length=_HOP, n_fft=_WINDOW, aggregate=np.median)
-    _, frames = librosa.beat.beat_track(onset_envelope=strength, sr=_RATE, hop_length=_HOP, bpm=tempo, trim=False)
+    strength = librosa.onset.onset_strength(y=sound, sr=BEAT_RATE, hop_length=_HOP, n_fft=_WINDOW, aggregate=np.median)
+    _, frames = librosa.beat.beat_track(onset_envelope=strength, sr=BEAT_RATE, hop_length=_HOP, bpm=tempo, trim=False)
     if len(frames) < _MIN_BEATS:
         return None
-    grid = _fit_grid(frames.astype(np.float64) * (_HOP / _RATE))
+    grid = _fit_grid(frames.astype(np.float64) * (_HOP / BEAT_RATE))
     is_clear = grid is not None and _measure_repetition(strength, grid) >= _MIN_REPETITION
     return grid if is_clear else None
 
@@ -62,7 +66,9 @@ def _measure_repetition(strength: Float32Array, grid: BeatGrid) -> float:
     import librosa
 
     correlation = librosa.autocorrelate(strength - strength.mean())
-    lags = [round(n_beats * grid.period_s * _RATE / _HOP) + away for n_beats in (1, 2) for away in (-2, -1, 0, 1, 2)]
+    lags = [
+        round(n_beats * grid.period_s * BEAT_RATE / _HOP) + away for n_beats in (1, 2) for away in (-2, -1, 0, 1, 2)
+    ]
     return float(max(correlation[lag] for lag in lags if 0 < lag < len(correlation)) / correlation[0])
 
 
