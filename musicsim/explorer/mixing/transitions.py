@@ -1,4 +1,8 @@
-"""Transitions of the player from one song to the next: on the beat, or the reason why only a crossfade fits."""
+"""Transitions of the player from one song to the next: on the beat, or the reason why only a crossfade fits.
+
+The slower song is played faster, at the tempo of the other one, because browsers do not slow down sound exactly
+(``musicsim/web/player/beat_mixer.js``).
+"""
 
 from dataclasses import dataclass
 
@@ -25,7 +29,7 @@ class Transition:
     leave_s: float = 0.0  # position in the first song at which the fade begins
     enter_s: float = 0.0  # position in the next song at the same time
     duration_s: float = 0.0
-    rates: tuple[float, float] = (1.0, 1.0)  # speeds of both songs during the fade, at which they have one tempo
+    rates: tuple[float, float] = (1.0, 1.0)  # speeds of both songs during the fade, at least 1
 
 
 def plan_transition(first: Song, second: Song, ends: tuple[SongEnds, SongEnds]) -> Transition:
@@ -43,11 +47,11 @@ def plan_transition(first: Song, second: Song, ends: tuple[SongEnds, SongEnds]) 
     if not isinstance(fade, BeatFade):
         return Transition(tempos, keys, fade)
     out_s, in_s = (end_s - start_s for start_s, end_s in (fade.out_s, fade.in_s))
+    duration_s = min(out_s, in_s)
     if abs(out_s - in_s) <= _UNHEARD_S:
-        out_s = in_s = fade.duration_s
-    rates = out_s / fade.duration_s, in_s / fade.duration_s
-    leave_s = fade.out_s[1] - out_s
-    return Transition(tempos, keys, "", fade.n_beats, leave_s, fade.in_s[0], fade.duration_s, rates)
+        out_s = in_s = duration_s
+    rates = out_s / duration_s, in_s / duration_s
+    return Transition(tempos, keys, "", fade.n_beats, fade.out_s[1] - out_s, fade.in_s[0], duration_s, rates)
 
 
 def _count_beats(grid: BeatGrid | None, seconds: float) -> int:

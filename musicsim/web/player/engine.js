@@ -7,6 +7,7 @@ import { element } from "../elements.js";
 import { focusFirstBox } from "../find/boxes.js";
 import { hasOwnSpace, isTyping } from "../keys.js";
 import { stored } from "../storage.js";
+import { BeatMixer } from "./beat_mixer.js";
 import * as queues from "./queue.js";
 
 const PRESENTED = "musicsim-presentation"; // class of the document, and key in the tab's storage
@@ -14,12 +15,16 @@ const RESTART_AFTER_S = 3; // after this time, "previous" restarts the current s
 const PRELOAD_BEFORE_END_S = 25;
 const ASK_BEFORE_END_S = 60; // more songs are requested this early, because a large library takes long
 const ORPHAN_PAUSE_MS = 4000; // a sound without controls must stop
+const PREPARE_BEFORE_END_S = 60; // a fade on the beat begins early, and the server must find the beats
+const USUAL_FADE_S = 4; // of songs whose beats do not fit
 const GAPLESS_S = 0.05; // the time that a loaded song needs to start
 const PULSE_MS = 10_000; // until the next check that the app can be reached, without a click
 const PROBE_AFTER_CLICK_MS = 500; // what the click asks for comes first
 const PROBE_MS = 6000; // a busy app answers within this time
 const PROBE_PAUSE_MS = 3000;
 const FADE_STEP_MS = 40;
+/** Inaudible, but not zero: Chromium treats a sound without volume in another way, and its clock jumps afterward. */
+export const SILENT = 0.001;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
 const MAX_FAILED = 10; // number of consecutive failures after which the player stops
 const MAX_LATELY = 100; // number of the latest songs, which are not repeated automatically
@@ -95,6 +100,13 @@ class Deck {
     this.startAt = 0;
   }
 
+  /** Go back to where the track starts, after it has played silently. */
+  rewind() {
+    this.audio.pause();
+    this.fade = 1;
+    Object.assign(this.audio, { playbackRate: 1, currentTime: this.track?.start_s ?? 0 });
+  }
+
   empty() {
     this.track = null;
     this.audio.pause();
@@ -135,6 +147,7 @@ export class Engine {
     this.spare = new Deck(this);
     /** @type {Deck | null} the deck that is fading out */
     this.leaving = null;
+    this.mixer = new BeatMixer(this);
     this.nameDecks();
     document.head.append(element("style", { textContent: PAGE_CSS }));
     document.addEventListener("keydown", (event) => onKey(this, event));
@@ -372,17 +385,14 @@ export class Engine {
    * @param {{play: boolean, at?: number, over?: number}} how
    */
   load(index, { play, at, over = 0 }) {
+    this.mixer.stop();
     this.endFade();
-    this.index = index;
-    [this.errored, this.finished, this.isReported] = [false, false, false];
-    this.wanted = play;
+    this.begin(index, play);
     const { track } = this;
     const isReady = this.spare.track?.uid === track.uid && !this.spare.audio.error && at === undefined;
     // some browsers let only the element play that a click started, so use the same one if possible
     if (isReady && this.settings.between !== "off") {
-      [this.deck, this.spare] = [this.spare, this.deck];
-      this.leaving = this.spare;
-      this.nameDecks();
+      this.swapDecks();
       if (over) this.fade(over);
       else this.endFade();
     } else {
@@ -394,8 +404,30 @@ export class Engine {
     this.queueChanged();
   }
 
+  begin(index, isWanted) {
+    this.index = index;
+    [this.errored, this.finished, this.isReported] = [false, false, false];
+    this.wanted = isWanted;
+  }
+
+  swapDecks() {
+    [this.deck, this.spare] = [this.spare, this.deck];
+    this.leaving = this.spare;
+    this.nameDecks();
+  }
+
+  /** Go to the next song, which the spare deck already plays silently. */
+  takeOver() {
+    this.begin(this.index + 1, true);
+    this.swapDecks();
+    this.sounded();
+    this.announce();
+    this.queueChanged();
+  }
+
   pause() {
     this.wanted = false;
+    this.mixer.stop();
     this.endFade();
     this.audio.pause();
   }
@@ -465,6 +497,7 @@ export class Engine {
 
   seek(seconds) {
     if (!this.track) return;
+    this.mixer.stop();
     this.endFade();
     const to = Math.max(0, Math.min(seconds, Number.isFinite(this.duration) ? this.duration : seconds));
     if (this.audio.readyState > 0) this.audio.currentTime = to;
@@ -514,14 +547,25 @@ export class Engine {
     const { between } = this.settings;
     if (between === "off") return 0;
     if (between === "gapless") return GAPLESS_S;
-    return Math.min(Number(between), this.duration / 3, this.spare.audio.duration / 3);
+    return Math.min(this.mixes ? USUAL_FADE_S : Number(between), this.duration / 3, this.spare.audio.duration / 3);
+  }
+
+  /** True if songs are mixed on the beat. */
+  get mixes() {
+    return this.settings.between === "beats";
+  }
+
+  get isNextLoaded() {
+    const next = this.tracks[this.index + 1];
+    return Boolean(next) && this.spare.track?.uid === next.uid && this.spare.audio.readyState >= 3;
   }
 
   /** Start the next song shortly before this one ends; called four times per second. */
   handOver() {
-    const next = this.tracks[this.index + 1];
     clearTimeout(this.handingOver);
-    if (!next || this.spare.track?.uid !== next.uid || this.spare.audio.readyState < 3 || !this.overlap) return;
+    if (!this.isNextLoaded || !this.overlap) return;
+    if (this.mixes) this.mixer.tick();
+    if (this.mixer.isBusy) return;
     const left = () => this.duration - this.position - this.overlap;
     if (this.audio.paused || left() > 0.5) return;
     const begin = () => !this.audio.paused && left() < 0.05 && this.load(this.index + 1, { play: true, over: this.overlap });
@@ -535,11 +579,16 @@ export class Engine {
     this.deck.fade = 0;
     this.fading = setInterval(() => {
       const share = Math.min(1, (performance.now() - began) / 1000 / seconds);
-      if (this.leaving) this.leaving.fade = Math.cos((share * Math.PI) / 2);
-      this.deck.fade = Math.sin((share * Math.PI) / 2);
       if (share === 1) this.endFade();
-      else this.setVolumes();
+      else this.setFade(share);
     }, FADE_STEP_MS);
+  }
+
+  /** Set the volumes at a moment of a fade, of which this share is over. */
+  setFade(share) {
+    if (this.leaving) this.leaving.fade = Math.cos((share * Math.PI) / 2);
+    this.deck.fade = Math.max(SILENT, Math.sin((share * Math.PI) / 2));
+    this.setVolumes();
   }
 
   endFade() {
@@ -575,6 +624,7 @@ export class Engine {
     this.settings = { ...this.settings, ...setting };
     stored("localStorage", "musicsim.player settings", this.settings);
     this.askedBehind = null;
+    if (!this.mixes) this.mixer.stop();
     this.setVolumes();
     this.changed();
   }
@@ -677,7 +727,8 @@ export class Engine {
     if (this.audio.paused || !(left < ASK_BEFORE_END_S)) return;
     if (!this.hasNext) this.goOn();
     const next = this.tracks[this.index + 1];
-    if (!next || left > PRELOAD_BEFORE_END_S || this.leaving || this.spare.track?.uid === next.uid) return;
+    if (next && this.mixes) this.mixer.prepare(this.track, next);
+    if (!next || left > (this.mixes ? PREPARE_BEFORE_END_S : PRELOAD_BEFORE_END_S) || this.leaving || this.spare.track?.uid === next.uid) return;
     this.spare.load(next, resolve(next.url), next.start_s, "auto");
     this.setVolumes();
     this.peaksOf(next);
