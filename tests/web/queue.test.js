@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { describe, follow, move, nextPlayable, recentSongs, remove } from "../../musicsim/web/player/queue.js";
+import { describe, follow, move, nextPlayable, order, recentSongs, remove } from "../../musicsim/web/player/queue.js";
 
 const track = (uid, song = uid) => ({ uid, song_id: song });
 const queue = (uids, index) => ({ tracks: uids.map((uid) => track(uid)), index });
@@ -27,6 +27,13 @@ test("a song moves within the queue, and the current one stays current", () => {
   assert.deepEqual(seen(move(queue([1, 2, 3], 0), 3, -1)), [[1, 3, 2], 0]);
   assert.deepEqual(seen(move(queue([1, 2, 3], 0), 1, 1)), [[2, 1, 3], 1]);
   assert.deepEqual(seen(move(queue([1, 2, 3], 0), 1, -1)), [[1, 2, 3], 0]);
+});
+
+test("songs after the current one get a new order, and those that it lacks come last", () => {
+  assert.deepEqual(seen(order(queue([1, 2, 3, 4, 5], 1), [5, 3])), [[1, 2, 5, 3, 4], 1]);
+  assert.deepEqual(seen(order(queue([1, 2, 3], 0), [9, 1, 2, 3])), [[1, 2, 3], 0]);
+  const twice = { tracks: [track(1, 7), track(2, 8), track(3, 9), track(4, 8)], index: 0 };
+  assert.deepEqual(seen(order(twice, [8, 8, 9])), [[1, 2, 4, 3], 0]);
 });
 
 test("a new queue keeps the track that is playing", () => {

@@ -68,13 +68,34 @@ def find_ends(path: Path, tempo: float | None = None) -> SongEnds:
     start, stop = sounding.start, min(last_sounding.stop, n_tail)
     n_searched = round(_SEARCHED_S * BEAT_RATE)
     from_stop = max(last_sounding.start, stop - n_searched)
-    before_s = (n - n_tail) / BEAT_RATE
+    delay_s = find_browser_delay(path)
+    before_s = (n - n_tail) / BEAT_RATE + delay_s
     first = find_beats(beginning[:, start : start + n_searched], BEAT_RATE, tempo)
     last = find_beats(end[:, from_stop:stop], BEAT_RATE, tempo)
+    start_s = start / BEAT_RATE + delay_s
     return SongEnds(
-        start / BEAT_RATE, before_s + stop / BEAT_RATE,
-        first and first.shift(start / BEAT_RATE), last and last.shift(before_s + from_stop / BEAT_RATE),
+        start_s, before_s + stop / BEAT_RATE,
+        first and first.shift(start_s), last and last.shift(before_s + from_stop / BEAT_RATE),
     )  # fmt: skip
+
+
+def find_browser_delay(path: Path) -> float:
+    """Return the position, in a browser, of the first decoded sample of a file, in seconds.
+
+    It is the time that FFmpeg states for it: encoders of MP3 and Opus begin with samples that decoders leave out. MP3
+    files without a statement about them are a frame late in Chromium, where FFmpeg states no time.
+    """
+    import av
+
+    try:
+        with av.open(str(path.absolute()), options=audio.SAFE_OPTIONS) as container:
+            frame = next(container.decode(audio=0))
+            if frame.time:
+                return float(frame.time)
+            is_mp3 = container.streams.audio[0].codec_context.name.startswith("mp3")
+            return frame.samples / frame.sample_rate if is_mp3 else 0.0
+    except (av.FFmpegError, IndexError, StopIteration):
+        return 0.0  # FFmpeg does not read it, but another decoder did
 
 
 class EndsOfSongs:

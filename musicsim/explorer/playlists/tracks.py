@@ -28,6 +28,8 @@ class Track:
     reason: str = ""  # why this song follows the previous one; empty if the listener chose it
     choice_id: int = 0  # see QueueItem; stored with the song's plays and skips
     typical_s: float = 0.0  # start of the most typical 30 seconds
+    tempo: float | None = None  # beats per minute
+    key: str = ""  # such as "A minor"; empty if unknown
     is_missing: bool = False  # True if there is no sound to play
 
     def __post_init__(self) -> None:
@@ -50,7 +52,7 @@ def make_tracks(library: Library, songs: Sequence[Song], *, preview: bool = Fals
         return Track(
             song.id, song.title, song.byline, address.format("audio"), address.format("peaks"), song.duration_s,
             song.typical_s if preview else 0.0, cover_url=cover_address(library, song.id), loudness=song.loudness,
-            typical_s=song.typical_s, is_missing=song.id in silent,
+            typical_s=song.typical_s, tempo=song.tempo, key=song.key_words, is_missing=song.id in silent,
         )  # fmt: skip
 
     return [make(song) for song in songs]
@@ -73,7 +75,7 @@ def render_track(track: Track) -> dict[str, Any]:
     """Return a track as JSON data, without NumPy types or NaN."""
     numbers = {
         name: float(value) if value is not None and math.isfinite(value) else None
-        for name, value in (("duration_s", track.duration_s), ("loudness", track.loudness))
+        for name, value in (("duration_s", track.duration_s), ("loudness", track.loudness), ("tempo", track.tempo))
     }
     return (
         {field.name: getattr(track, field.name) for field in fields(Track)} | {"song_id": int(track.song_id)} | numbers

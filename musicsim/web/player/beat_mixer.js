@@ -12,6 +12,7 @@ const STEP_MS = 40;
 const SETTLE_MS = 150; // positions are not exact right after a start or a jump
 const LATEST = 0.3; // share of the fade after which it begins even if the beats do not coincide
 const RATE_STEP = 0.0005; // smaller changes of the speed are not made
+const UNHEARD_START_S = 0.1; // a song that is this late is aligned by its speed, without a jump
 const MAX_PLANS = 50;
 
 export class BeatMixer {
@@ -26,6 +27,12 @@ export class BeatMixer {
     this.phase = "idle"; // then gliding, warming, fading, returning
     /** @type {number[]} */
     this.offsets = [];
+    this.settled = 0; // time from which offsets count
+    this.hasJumped = false;
+    this.jumpTakes = 0; // seconds that the next song loses in a jump
+    this.isOnBeat = false; // this fade
+    this.from = 0; // position of the first song at which the fade began
+    this.since = 0; // time at which the fade ended
   }
 
   /** Ask for the transition to a track, unless it is known. @param {any} first @param {any} next */
@@ -48,6 +55,11 @@ export class BeatMixer {
       console.debug("player: no transition", error);
       return null;
     });
+  }
+
+  /** What happens between the current song and the next one; empty if it is not known yet. */
+  get words() {
+    return this.plan && this.engine.hasNext ? beats.describe(this.plan) : "";
   }
 
   /** True while a mix is being made, and the engine must not start the next song. */
@@ -81,7 +93,8 @@ export class BeatMixer {
     this.phase = "warming";
     spare.fade = SILENT;
     engine.setVolumes();
-    spare.audio.currentTime = Math.max(0, beats.partnerOf(plan, position));
+    const start = beats.partnerOf(plan, position);
+    if (start > UNHEARD_START_S) spare.audio.currentTime = start;
     spare.audio.playbackRate = plan.rates[1];
     this.settle();
     spare.audio.play().catch((error) => {
@@ -105,9 +118,9 @@ export class BeatMixer {
     const { jump, change, isAligned } = beats.correct(this.offsets, { isHeard });
     if (jump) {
       // what a jump takes is what was missing after the last one
-      this.jumpTakes = this.hasJumped ? (this.jumpTakes ?? 0) + jump : (this.jumpTakes ?? 0);
+      if (this.hasJumped) this.jumpTakes += jump;
       this.hasJumped = true;
-      second.audio.currentTime = Math.max(0, second.audio.currentTime + (jump + (this.jumpTakes ?? 0)) * plan.rates[1]);
+      second.audio.currentTime = Math.max(0, partner + (jump + this.jumpTakes) * plan.rates[1]);
       this.settle();
     } else if (isHeard) {
       setRate(second.audio, plan.rates[1] * (1 + Math.max(0, change)));

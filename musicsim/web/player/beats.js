@@ -13,7 +13,8 @@
  * @property {[number, number]} rates of both songs during the fade
  */
 
-export const WARM_UP_S = 1.4; // the next song plays silently for this time before the fade
+export const WARM_UP_S = 1.4; // the next song plays silently for this time before the fade, or longer
+const MAX_WARM_UP_S = 5; // it starts at its beginning if this is possible: after a jump, MP3 files are up to 20 ms off
 const GLIDE_S = 6; // the first song reaches the common tempo in this time before that
 const RETURN_S = 8; // the next song returns to its own tempo in this time after the fade
 const MAX_JUMP_S = 0.15; // a larger offset is corrected by a jump, and a smaller one by the speed
@@ -37,8 +38,9 @@ export function beginOf(plan) {
 }
 
 /** Return the position of the first song at which the next one starts, silently. @param {Transition} plan @returns {number} */
-export function warmUpOf({ leave_s, rates }) {
-  return leave_s - WARM_UP_S * rates[0];
+export function warmUpOf({ leave_s, enter_s, rates }) {
+  const whole = enter_s / rates[1];
+  return leave_s - (whole <= MAX_WARM_UP_S ? whole : WARM_UP_S) * rates[0];
 }
 
 /** Return the speed of the first song, which reaches the common tempo before the next song starts. @param {Transition} plan @param {number} position @returns {number} */
@@ -78,6 +80,17 @@ export function correct(offsets, { isHeard }) {
   const change = Math.abs(middle) > (isHeard ? UNHEARD_S : EXACT_S) ? within(-most, -middle / REACTION_S, most) : 0;
   const isSteady = sorted[N_OFFSETS - 1] - sorted[0] <= MAX_SPREAD_S;
   return { jump: 0, change, isAligned: isSteady && Math.abs(middle) <= ALIGNED_S };
+}
+
+/** Return the tempos and keys of both songs, and why the fade is not on the beat if it is not. @param {Transition} plan @returns {string} */
+export function describe({ tempos, keys, reason }) {
+  const rounded = tempos.map((tempo) => (tempo ? String(Math.round(tempo)) : "?"));
+  const parts = [
+    tempos.some(Boolean) ? `${rounded.join(" → ")} beats/min` : "",
+    keys.some(Boolean) ? keys.map((key) => key || "?").join(" → ") : "",
+    reason ? `crossfade: ${reason}` : "on the beat",
+  ];
+  return parts.filter(Boolean).join(", ");
 }
 
 function within(low, value, high) {

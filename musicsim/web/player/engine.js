@@ -27,6 +27,7 @@ const FADE_STEP_MS = 40;
 export const SILENT = 0.001;
 const LEVEL_LUFS = -18; // as in ReplayGain 2.0; songs are only made quieter, never louder
 const MAX_FAILED = 10; // number of consecutive failures after which the player stops
+const MAX_ORDERED = 1000; // number of songs that are ordered for mixing
 const MAX_LATELY = 100; // number of the latest songs, which are not repeated automatically
 // A song counts as played after this time, or half of the song. Going to the next song before that is a skip, except in
 // the first seconds, when people browse, and near the end.
@@ -59,6 +60,7 @@ export function trackOf(library, id, { title = "", artist = "" } = {}) {
   return {
     song_id: id, title, artist, url: address("audio"), peaks_url: address("peaks"), cover_url: address("cover"),
     duration_s: null, start_s: 0, loudness: null, reason: "", choice_id: 0, is_described: false,
+    tempo: null, key: "",
   };
 }
 
@@ -676,6 +678,20 @@ export class Engine {
   move(uid, by) {
     this.change(queues.move(this, uid, by));
     this.queueChanged();
+  }
+
+  /** Order the songs after the current one so that keys and tempos of neighbors fit. */
+  async orderForMixing() {
+    const { library } = this;
+    const ids = this.tracks.slice(Math.max(this.index, 0)).map((track) => track.song_id).filter(Boolean).slice(0, MAX_ORDERED);
+    try {
+      const { songs } = await post("api/songs/order", { songs: ids }, { library });
+      if (library !== this.library) return;
+      this.change(queues.order(this, songs.slice(this.track?.song_id === songs[0] ? 1 : 0)));
+      this.queueChanged();
+    } catch (error) {
+      this.view?.notify(String(error instanceof Error ? error.message : error), "error");
+    }
   }
 
   clear() {

@@ -23,6 +23,16 @@ export function move({ tracks, index }, uid, by) {
   return { tracks: moved, index: moved.indexOf(tracks[index]) };
 }
 
+/** Put the songs after the current one in an order; songs that it lacks come last. @param {Queue} queue @param {number[]} songs ids @returns {Queue} */
+export function order({ tracks, index }, songs) {
+  const rest = tracks.slice(index + 1);
+  const ordered = songs.flatMap((song) => {
+    const at = rest.findIndex((track) => track.song_id === song);
+    return at < 0 ? [] : rest.splice(at, 1);
+  });
+  return { tracks: [...tracks.slice(0, index + 1), ...ordered, ...rest], index };
+}
+
 /** Replace the queue around the current track; if the new queue lacks its song, it comes after the first `nBefore` tracks. @param {Queue} queue @param {Track[]} entries @param {number} nBefore @returns {Queue} */
 export function follow({ tracks, index }, entries, nBefore) {
   const track = tracks[index];

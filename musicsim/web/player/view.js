@@ -46,6 +46,7 @@ class View {
       engine.onOpen(engine.track, true);
     });
     click("mute", () => engine.setVolume({ muted: !engine.volume.muted }));
+    click("queue-order", () => engine.orderForMixing());
     click("queue-clear", () => engine.clear());
     click("retry", () => engine.retry());
     for (const [name, value] of [["thumb-up", 1], ["thumb-down", -1]]) {
@@ -74,7 +75,10 @@ class View {
     this.wirePanel("menu");
     const change = (name, act) => this.on(this.part(name), "change", ({ target }) => act(target));
     change("level", ({ checked }) => engine.set({ level: checked }));
-    change("between", ({ value }) => engine.set({ between: value }));
+    change("between", ({ value }) => {
+      engine.set({ between: value });
+      this.renderQueue();
+    });
     change("radio", ({ checked }) => engine.set({ radio: checked }));
     change("presentation", ({ checked }) => engine.present(checked));
   }
@@ -155,9 +159,22 @@ class View {
     const queued = tracks.length > 1 ? String(tracks.length) : "";
     this.part("queue-count").textContent = queued;
     this.part("queue").setAttribute("aria-label", queued ? `Queue: ${queued} songs` : "Queue");
+    this.renderMix();
     this.renderPosition();
     this.renderLost();
     this.fetchWave(track);
+  }
+
+  /** Show how the next song follows; the tempos of hidden songs would reveal them. */
+  renderMix() {
+    const { mixes, mixer, tracks, index } = this.engine;
+    const isShown = mixes && !tracks.some((track) => track.is_blind);
+    const words = isShown ? mixer.words : "";
+    const line = this.part("mix");
+    line.textContent = words && `Next: ${words}`;
+    line.hidden = !words;
+    this.part("next").title = words ? `Next (k)\n${words}` : "Next (k)";
+    this.part("queue-order").hidden = !isShown || tracks.length - index < 3;
   }
 
   renderLost() {
@@ -226,7 +243,8 @@ class View {
     const focused = this.root.getRootNode().activeElement;
     const row = focused?.closest("li");
     const [at, uid, act] = [[...list.children].indexOf(row), row?.dataset.uid, focused?.dataset.label];
-    list.replaceChildren(...tracks.map((track, i) => queueRow(track, i, index, tracks.length)));
+    const { mixes } = this.engine;
+    list.replaceChildren(...tracks.map((track, i) => queueRow(track, i, index, tracks.length, mixes ? measures(track) : "")));
     if (!tracks.length) list.append(element("li", { className: "empty", textContent: "The queue is empty." }));
     if (row) refocus(list, { at, uid, act });
     this.placeAbove(this.panel, this.part("queue"));
@@ -284,8 +302,14 @@ function by({ artist, reason }) {
   return [artist, reason].filter(Boolean).join(" · ");
 }
 
-function queueRow(track, i, current, n) {
-  const names = element("span", { className: "names" }, element("span", { textContent: track.title }), element("span", { textContent: by(track) }));
+/** Return tempo and key of a song, for mixing. */
+function measures({ tempo, key, is_blind: isBlind }) {
+  return isBlind ? "" : [tempo ? `${Math.round(tempo)} beats/min` : "", key].filter(Boolean).join(", ");
+}
+
+function queueRow(track, i, current, n, measured) {
+  const below = [measured, by(track)].filter(Boolean).join(" · ");
+  const names = element("span", { className: "names" }, element("span", { textContent: track.title }), element("span", { textContent: below }));
   const number = element("span", { className: "number", textContent: i === current ? "▶" : String(i + 1) });
   const act = (label, path, data, disabled = false) => {
     const button = element("button", { type: "button", className: "icon", title: label, disabled }, icon(path));
