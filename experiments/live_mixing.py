@@ -37,7 +37,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from benchmarks.support.app import FLAGS, chromium
-from benchmarks.support.columns import Column, Table, list_columns
+from benchmarks.support.columns import SHARE_2, Column, Table, list_columns
 from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main
 from experiments.mixing import NEAR, RATE, drum_loop
 from experiments.support.results import ROOT
@@ -45,13 +45,13 @@ from musicsim import audio
 from musicsim._arrays import Float32Array, Float64Array
 from musicsim.api.routes import routes
 from musicsim.explorer import open_library, order_for_mixing
-from musicsim.explorer.mixing.song_ends import find_ends
+from musicsim.explorer.mixing.song_ends import find_browser_delay, find_ends
 from musicsim.explorer.mixing.transitions import Transition, plan_transition
 from musicsim.library import Library, Song
 from musicsim.ui.base.scripts import loader, script_routes
 
 COINCIDE_S = 0.035
-N_LOOP_PAIRS, N_REAL_PAIRS = 12, 12
+N_LOOP_PAIRS, N_REAL_PAIRS = 10, 10
 LOOP_S = 30.0
 _FORMATS = (".wav", ".flac", ".ogg", ".mp3", ".m4a", ".opus")
 _CODECS = {".mp3": ("libmp3lame", "fltp"), ".m4a": ("aac", "fltp"), ".opus": ("libopus", "flt")}
@@ -288,9 +288,10 @@ def measure(plan: Transition, heard: Recording, songs: tuple[Song, Song], truth:
     period_s = main_period(plan)
     begins = [at_s + edge_s * rate for at_s, rate in zip((plan.leave_s, plan.enter_s), plan.rates, strict=True)]
     lags, known = [], []
-    for channel, song, begin_s, rate, true in zip(part, songs, begins, plan.rates, truth, strict=True):
+    for channel, song, played_s, rate, true in zip(part, songs, begins, plan.rates, truth, strict=True):
         y = audio.decode(song.path, sr=_ONSET_RATE).samples
         n = round((part.shape[1] / heard.rate) * rate * _ONSET_RATE)
+        begin_s = played_s - find_browser_delay(song.path)
         first = round(begin_s * _ONSET_RATE)
         in_file = average_beat(y[first : first + n], _ONSET_RATE, period_s * rate)
         lags.append(find_lag(in_file, average_beat(channel, heard.rate, period_s)) * period_s)
@@ -372,6 +373,10 @@ TABLES: dict[str, Table] = {
         Column("material", "material"),
         Column("fades", "fades"),
         Column("median offset (ms)", "median offset, ms", "{:.0f}".format),
+        Column("share up to 15 ms", "share up to 15 ms", SHARE_2),
+        Column("share up to 35 ms", "share up to 35 ms", SHARE_2),
+        Column("largest (ms)", "largest offset, ms", "{:.0f}".format),
+        Column("median by the clocks (ms)", "median by the clocks, ms", "{:.0f}".format),
     )
 }
 

@@ -24,6 +24,8 @@ export class BeatMixer {
     /** @type {beats.Transition | null} */
     this.plan = null; // from the current song to the next one
     this.planned = ""; // the songs of the plan
+    /** @type {beats.Transition | null} */
+    this.mixed = null; // the plan of the mix that is being made
     this.phase = "idle"; // then gliding, warming, fading, returning
     /** @type {number[]} */
     this.offsets = [];
@@ -74,12 +76,13 @@ export class BeatMixer {
     const { position } = engine;
     // it is too late if the listener has just moved to a later position
     if (position < beats.beginOf(plan) || position > beats.warmUpOf(plan)) return;
+    this.mixed = plan;
     this.phase = "gliding";
     this.loop = setInterval(() => this.step(), STEP_MS);
   }
 
   step() {
-    const { engine, plan } = this;
+    const { engine, mixed: plan } = this;
     if (!plan || engine.audio.paused) { this.stop(); return; }
     ({ gliding: () => this.glide(plan), warming: () => this.warm(plan), fading: () => this.fade(plan), returning: () => this.giveBack(plan) })[this.phase]?.();
   }
@@ -180,6 +183,7 @@ export class BeatMixer {
     this.end();
     engine.audio.playbackRate = 1;
     if (phase === "warming") engine.spare.rewind();
+    if (phase === "fading") engine.endFade();
   }
 }
 

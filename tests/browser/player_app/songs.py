@@ -23,6 +23,10 @@ LOUD, SOFT = replace(LONG, loudness=-8.0), replace(OTHER, loudness=-30.0)
 HOSTILE_TRACK = track(3, HOSTILE)
 MISSING = track(98, "Missing")
 MISSING_TOO = track(99, "Missing, too")
+LOOPS = (
+    replace(track(6, "Loop at 120"), tempo=120.0, key="C major"),
+    replace(track(7, "Loop at 126"), tempo=126.0, key="G major"),
+)
 BY_ID = {one.song_id: one for one in (LONG, SHORT, OTHER, NO_PEAKS, SECOND)}
 _LIBRARY: Any = SimpleNamespace(name="x")  # a button needs only its name
 
