@@ -128,7 +128,7 @@ _RECORDED = """() => {
 
 @dataclass(frozen=True)
 class Recording:
-    """What the decks played: samples (2, n), those of the earlier song first, from a time of the audio clock on."""
+    """The sound of both decks: samples (2, n), those of the earlier song first, from a time of the audio clock on."""
 
     samples: Float32Array
     rate: int

@@ -1,4 +1,4 @@
-"""Where songs sound, and their beats at both ends: decoded by workers, and kept for the next transitions.
+"""The sounding part of songs, and their beats at both ends: decoded by workers, and kept for the next transitions.
 
 Only the ends of a decoded song are in memory.
 """
@@ -28,7 +28,7 @@ _MAX_KEPT = 4096  # songs; the ends of one take 0.5 kB
 
 @dataclass(frozen=True, slots=True)
 class SongEnds:
-    """Where a song sounds, and its beats at both ends; all times are in seconds of the song."""
+    """The sounding part of a song, and its beats at both ends; all times are in seconds of the song."""
 
     start_s: float
     end_s: float
@@ -54,7 +54,7 @@ def find_ends(path: Path, tempo: float | None = None) -> SongEnds:
     n, n_tail, n_end = 0, 0, round(_END_S * BEAT_RATE)
     with contextlib.closing(audio.SoundReader(source).blocks()) as blocks:
         for frame in audio.resample_blocks(blocks, "fltp", "mono", BEAT_RATE):
-            samples = frame.to_ndarray()
+            samples: Float32Array = np.asarray(frame.to_ndarray(), np.float32)
             if n < n_end:
                 head.append(samples)
             tail.append(samples)
