@@ -82,18 +82,17 @@ def find_ends(path: Path, tempo: float | None = None) -> SongEnds:
 def find_browser_delay(path: Path) -> float:
     """Return the position, in a browser, of the first decoded sample of a file, in seconds.
 
-    It is the time that FFmpeg states for it: encoders of MP3 and Opus begin with samples that decoders leave out. MP3
-    files without a statement about them are a frame late in Chromium, where FFmpeg states no time.
+    Encoders of MP3 begin with samples that decoders leave out. In Chromium, they take the time that FFmpeg states, or a
+    frame if the file does not state it. All other formats begin at 0.
     """
     import av
 
     try:
         with av.open(str(path.absolute()), options=audio.SAFE_OPTIONS) as container:
             frame = next(container.decode(audio=0))
-            if frame.time:
-                return float(frame.time)
-            is_mp3 = container.streams.audio[0].codec_context.name.startswith("mp3")
-            return frame.samples / frame.sample_rate if is_mp3 else 0.0
+            if not container.streams.audio[0].codec_context.name.startswith("mp3"):
+                return 0.0
+            return float(frame.time or frame.samples / frame.sample_rate)
     except (av.FFmpegError, IndexError, StopIteration):
         return 0.0  # FFmpeg does not read it, but another decoder did
 

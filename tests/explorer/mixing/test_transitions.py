@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from musicsim import audio
 from musicsim.errors import AudioDecodeError
 from musicsim.explorer.mixing.beats import BeatGrid
-from musicsim.explorer.mixing.song_ends import SongEnds, find_ends
+from musicsim.explorer.mixing.song_ends import SongEnds, find_browser_delay, find_ends
 from musicsim.explorer.mixing.transitions import WARM_UP_S, plan_transition
 from tests.extensions.mixtape.loops import LEFT, RATE, loop
 
@@ -52,6 +53,21 @@ def test_song_without_beats_has_no_grids(write, rng, kind):
     y = np.zeros((5 * RATE, 2))
     ends = find_ends(write(y if kind == "silence" else y + 0.1 * rng.standard_normal(y.shape)))
     assert (ends.first, ends.last, ends.start_s) == (None, None, 0.0)
+
+
+@pytest.mark.parametrize(("ending", "late_s"), [("mp3", 1105 / RATE), ("flac", 0.0), ("ogg", 0.0)])
+def test_mp3_begins_late_in_browsers(tmp_path, ending, late_s):
+    """LAME begins with 1105 samples that are not part of the song; browsers play the song after their time."""
+    y = loop(120, 12, channel=LEFT)
+    path = tmp_path / f"loop.{ending}"
+    if ending == "mp3":
+        with audio.open_encoder(path, "libmp3lame", "fltp", layout="stereo", rate=RATE, bit_rate=192_000) as encode:
+            encode(audio.as_frame(RATE, np.ascontiguousarray(y.T)))
+    else:
+        soundfile.write(path, y, RATE)
+    assert find_browser_delay(path) == pytest.approx(late_s, abs=1e-4)
+    beat_s = find_ends(path).first.beat_after(5.0)
+    assert -0.01 < distance(beat_s - late_s, 0.3, 120) < LATE_S
 
 
 def test_file_without_sound_is_reported(tmp_path):
