@@ -456,7 +456,7 @@ export class ListenView {
     return [
       `${number(map.n_indexed)} songs; nearby songs are ${alike}. Click a point to play it.`,
       ...(hasStar ? ["The star is your query; rings mark the nearest songs."] : areTwo ? ["Rings mark the nearest songs, on both maps."] : []),
-      ...(map.n_duplicates ? [`${number(map.n_duplicates)} duplicates hidden.`] : []),
+      ...(map.n_duplicates ? [`${number(map.n_duplicates)} ${map.n_duplicates === 1 ? "duplicate" : "duplicates"} hidden.`] : []),
       ...(map.n_waiting ? [`${number(map.n_waiting)} more are not on the map yet.`] : []),
     ].join(" ");
   }

@@ -297,12 +297,6 @@ export class Engine {
     this.queueChanged();
   }
 
-  /** Play a song from its most typical 30 seconds. */
-  async preview(id, library) {
-    const [track] = await fetchTracks(library, [id]);
-    if (track) this.play([{ ...track, start_s: track.typical_s ?? 0 }], 0, { library });
-  }
-
   /** Append songs, without playing; songs of another library replace the queue. */
   async enqueueSongs(ids, library) {
     const tracks = await fetchTracks(library, ids);
