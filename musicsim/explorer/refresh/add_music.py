@@ -62,10 +62,11 @@ def scan_again(
 
     Descriptors from an older version are computed first, from stored features.
     """
-    try:
-        _update_descriptors(library, part_of(progress, 0.0, _DESCRIPTORS))
-    except Canceled:
-        return AddReport(canceled=True)
+    if library.descriptors.n_outdated():
+        try:
+            _update_descriptors(library, part_of(progress, 0.0, _DESCRIPTORS))
+        except Canceled:
+            return AddReport(canceled=True)
     sources = list(folders) or library.files.roots()
     return scan_and_refresh(library, sources, progress, absent_ok=True, n_workers=n_workers)
 
@@ -201,11 +202,9 @@ def bring_up_to_date(library: Library, *, progress: Progress) -> bool:
 
 
 def _update_descriptors(library: Library, progress: Progress) -> None:
-    if not library.descriptors.n_outdated():
-        return
     with library.exclusive("updating songs"), library.stay_refreshed():  # models do not depend on descriptors
         songs = list(library.descriptors.find_outdated().items())
-        with_aspects = library.frame_files.list_stored_aspects()
+        with_aspects = library.frame_files.list_stored_aspects() if songs else set()
         for start in range(0, len(songs), _BATCH):
             progress("tempo, key and loudness", start, len(songs), seconds_left=None)
             batch = songs[start : start + _BATCH]

@@ -7,6 +7,7 @@ import pytest
 
 from musicsim import demo
 from musicsim.explorer import job_progress
+from musicsim.explorer.libraries import demo_folder
 from musicsim.explorer.refresh import add_music as building
 from musicsim.explorer.refresh.add_music import add_and_refresh
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -106,7 +107,7 @@ def test_demo_library_is_recognized_while_it_is_composed(store, monkeypatch):
     monkeypatch.setattr(building, "add_stream", mock.Mock(side_effect=Canceled))
     with pytest.raises(Canceled):
         building.build_demo(store, progress=no_progress)
-    assert store.files.roots() == [building.demo_folder(store)]
+    assert store.files.roots() == [demo_folder(store.folder)]
 
 
 def test_bar_is_full_only_when_models_and_map_are_done(store, tmp_path, reports, monkeypatch):
