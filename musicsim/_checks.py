@@ -32,3 +32,9 @@ def check_positive(name: str, value: Any, most: float = np.inf) -> None:
     if not (isinstance(value, Real) and 0 < float(value) <= most and float(value) < np.inf):
         limits = "greater than 0" if most == np.inf else f"greater than 0 and at most {most:g}"
         raise ValueError(f"{name}={value!r} should be a number {limits}.")
+
+
+def check_type(name: str, value: object, kind: type, source: str) -> None:
+    """Raise TypeError if a value is not of a type; `source` says where such values come from."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is a {type(value).__name__}; pass {kind.__name__}, which {source}.")

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, FloatingArray
+from musicsim._checks import check_type
 from musicsim.gaussians.songs import SongGaussians, embedding_size
 
 _MIN_EIGENVALUE = 1e-8
@@ -87,6 +88,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
         """Compute the population's mean and whitening. At least one song is required, unless there is a prior."""
         if not self.ridge > 0:
             raise ValueError(f"ridge={self.ridge} must be above 0.")
+        check_type("gaussians", gaussians, SongGaussians, "fit_parts computes from frames")
         if not len(gaussians) and self.prior is None:
             raise ValueError("gaussians is empty: pass at least one song, or set `prior`.")
         population = self.prior
@@ -106,6 +108,7 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     def transform(self, gaussians: SongGaussians) -> Float32Array:
         """Return the vectors of songs with d columns, float32 (n_songs, (d + 1) (d + 2) / 2)."""
         check_is_fitted(self, "whitening_")
+        check_type("gaussians", gaussians, SongGaussians, "fit_parts computes from frames")
         d = len(self.whitening_)
         if gaussians.means.shape[1] != d:
             raise ValueError(f"gaussians has {gaussians.means.shape[1]} columns, but the population has {d}.")

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array
-from musicsim._checks import check_whole
+from musicsim._checks import check_type, check_whole
 from musicsim.mixtures.divergence import kl_divergences
 from musicsim.mixtures.songs import SongMixtures, fix_seed
 
@@ -66,6 +66,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
 
     def fit(self, mixtures: SongMixtures, y: object = None) -> Self:
         """Draw the landmarks from the songs (at least one), and compute the projection to features."""
+        check_type("mixtures", mixtures, SongMixtures, "fit_mixtures computes from frames")
         if len(mixtures) == 0:
             raise ValueError("mixtures is empty: at least one song is needed as a landmark.")
         check_whole("n_landmarks", self.n_landmarks, 1)
@@ -85,6 +86,7 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     def transform(self, mixtures: SongMixtures) -> Float32Array:
         """Return the features of songs, float32 (n_songs, r); rows have length 1 and do not depend on other songs."""
         check_is_fitted(self, "projection_")
+        check_type("mixtures", mixtures, SongMixtures, "fit_mixtures computes from frames")
         divergence: Float64Array = kl_divergences(mixtures, self.landmarks_, self.n_samples, self.seed_)
         divergence += kl_divergences(self.landmarks_, mixtures, self.n_samples, self.seed_).T
         # This only scales each row. Without it, the kernel values of distant songs would underflow.

@@ -72,13 +72,17 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         Songs are read one at a time; a song may be an iterator of blocks. From each song, 20 to 500 frames are kept,
         62 MB in total for up to 20,000 songs. Repeated tags count once.
 
-        Raises ValueError if the lists differ in length, no tag has `min_songs` songs, or a song is invalid.
+        Raises ValueError if the lists differ in length, no tag has `min_songs` songs, or a song is invalid; TypeError
+        if the tags of a song are not a list.
         """
         if min(self.n_components, self.min_songs, self.max_tags) < 1:
             raise ValueError(
                 f"n_components={self.n_components}, min_songs={self.min_songs} and "
                 f"max_tags={self.max_tags} must be at least 1."
             )
+        for index, song in enumerate(list_of_tag_lists):
+            if isinstance(song, str) or not isinstance(song, Iterable):
+                raise TypeError(f"the tags of song {index} are {song!r}: pass a list of tags for each song.")
         tag_sets = [set(tags) for tags in list_of_tag_lists]
         tags = self._vocabulary(tag_sets)
         seed = fix_seed(self.random_state)

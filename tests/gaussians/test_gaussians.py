@@ -254,3 +254,9 @@ def test_learned_prior_reproduces_its_songs():
     few = GaussianEmbedding(prior=stored.spectra).fit(whole[:1])
     np.testing.assert_allclose(few.transform(whole), S, atol=1e-3)
     assert_same_space(S, None, stored.shape)
+
+
+def test_array_is_refused_with_name_of_right_function():
+    X = np.zeros((5, 39))
+    with pytest.raises(TypeError, match="gaussians is a ndarray; pass SongGaussians, which fit_parts computes"):
+        GaussianEmbedding().fit(X)

@@ -378,3 +378,15 @@ def test_rejects_mismatched_songs_and_tags(tagged, act, message):
     songs, tags, _ = tagged
     with pytest.raises(ValueError, match=message):
         act(SemanticMultinomials(n_components=1, random_state=0), songs, tags)
+
+
+def test_array_is_refused_with_name_of_right_function():
+    X = np.zeros((5, 39))
+    with pytest.raises(TypeError, match="mixtures is a ndarray; pass SongMixtures, which fit_mixtures computes"):
+        MixtureSpace().fit(X)
+
+
+@pytest.mark.parametrize("tags", [["rock", "jazz"], np.array([0, 1])])
+def test_labels_are_refused_as_tags(tags):
+    with pytest.raises(TypeError, match=r"the tags of song 0 are .*: pass a list of tags for each song"):
+        SemanticMultinomials().fit([np.zeros((20, 3))] * 2, tags)
