@@ -76,8 +76,8 @@ ABSENT = {
 """By a part of the message: experiments that cannot run without data."""
 LEFT_OUT = {
     "starts servers, browsers or processes": (
-        "clicks", "cluster", "codebook", "demo_server", "first_steps", "hostile_visitors", "milvus", "pages",
-        "playlist", "relevance", "servers", "snapshot", "start", "training", "visitors",
+        "clicks", "cluster", "codebook", "demo_server", "first_steps", "hostile_visitors", "live_mixing", "milvus",
+        "pages", "playlist", "relevance", "servers", "snapshot", "start", "training", "visitors",
     ),
     "sizes are fixed; the parts are tested": (
         "extraction", "hamming", "ingest", "lgmml", "many_files", "mlr", "order", "scale", "search", "ten_million",
