@@ -386,7 +386,7 @@ def take_continuation(page: Page, songs: Sequence[Song]) -> None:
     """Continue the held-out lists of the collection."""
     _open(page, "/research?section=playlists")
     page.get_by_role("button", name="Evaluate playlists").click(timeout=PATIENCE_MS)
-    page.get_by_text("95% interval").wait_for(timeout=PATIENCE_MS)
+    page.get_by_text("95% interval").first.wait_for(timeout=PATIENCE_MS)
     _shoot(page, "continuation")
 
 
