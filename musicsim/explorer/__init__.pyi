@@ -46,8 +46,10 @@ from .models.encoders import has_features as has_features
 from .models.encoders import make_row_reader as make_row_reader
 from .models.files import MODEL_FILE_ENDING as MODEL_FILE_ENDING
 from .models.representations import RARITY_WEIGHTS as RARITY_WEIGHTS
+from .models.representations import USUAL_SPREAD as USUAL_SPREAD
 from .models.representations import Representation as Representation
 from .models.representations import Weights as Weights
+from .models.representations import keep_features as keep_features
 from .models.representations import representations as representations
 from .models.representations import weight_by_rarity as weight_by_rarity
 from .models.schema import AboutModel as AboutModel

@@ -34,6 +34,7 @@ TIMBRE_SHARE = (1 - SHAPE_SHARE) * 3 / 4
 TIMBRE_SHRINKAGE = 0.6  # see gaussians.song_axes()
 COMBINED = "combined"  # the representation that joins other models
 
+USUAL_SPREAD = 0.5  # half the mean squared distance between songs; typical of square-root histograms
 Axes: TypeAlias = tuple[Float64Array, Float64Array]  # mean of the mapped features, and a matrix whose rows are the axes
 
 
@@ -70,7 +71,8 @@ def _take_root(features: Floats, _weights: object) -> Floats:
     return kernels.ppk_map(features)
 
 
-def _keep(features: Floats, _weights: object) -> Floats:
+def keep_features(features: Floats, _weights: object) -> Floats:
+    """Map features to themselves."""
     return np.asarray(features, dtype=np.float32)
 
 
@@ -111,19 +113,19 @@ CORE = {
     SOUND: Representation(
         "timbre, how it changes, and rhythm",
         SoundEncoder,
-        _keep,
+        keep_features,
         fit_axes=sound_axes,
         unit_groups=(TIMBRE, SHAPE),
         is_built_in=True,
     ),
     "ppk": Representation("codewords of the sound", CodewordEncoder, _take_root, is_unit=True),
-    "histogram": Representation("plain counts of codewords", CodewordEncoder, _keep),
+    "histogram": Representation("plain counts of codewords", CodewordEncoder, keep_features),
     "tfidf": Representation(
         "codewords weighted by rarity", CodewordEncoder, weight_by_rarity, RARITY_WEIGHTS, is_unit=True
     ),
-    "gmm": Representation("mixtures of Gaussians", MixtureEncoder, _keep),
+    "gmm": Representation("mixtures of Gaussians", MixtureEncoder, keep_features),
     "semantic": Representation("tags predicted from sound", SemanticEncoder, _take_root),
-    "tags": Representation("tags assigned by people", TagEncoder, _keep, is_unit=True),
+    "tags": Representation("tags assigned by people", TagEncoder, keep_features, is_unit=True),
     "harmony": Representation(
         "harmony, regardless of key",
         AspectEncoder,

@@ -16,7 +16,7 @@ from musicsim.errors import FeatureVersionError, ModelError
 from musicsim.explorer.models.arrays import read_arrays
 from musicsim.explorer.models.encoders import Encoder, Frames
 from musicsim.explorer.models.joint_space import column_scales
-from musicsim.explorer.models.representations import Representation, representations
+from musicsim.explorer.models.representations import USUAL_SPREAD, Representation, representations
 from musicsim.explorer.models.schema import AboutModel, Versions, read_json_file
 from musicsim.library import atomic_folder
 
@@ -25,7 +25,6 @@ T = TypeVar("T")
 FORMAT_VERSION = 2
 _MIN_SONGS_FOR_PCA = 50  # with fewer songs, principal axes would describe the sample rather than music
 _TINY = 1e-12  # minimum length of a vector that is scaled to another length
-_USUAL_SPREAD = 0.5  # half the mean squared distance between songs; typical of square-root histograms
 _REFIT = "Refit it on the Library page."
 
 
@@ -136,7 +135,7 @@ class SimilarityModel:
             self.mean_ = mapped.mean(axis=0, dtype=np.float64)
             self.axes_ = np.diag(column_scales(features, blocks))
             spread = float(np.var(mapped @ self.axes_, axis=0, dtype=np.float64).sum())
-            self.axes_ *= np.sqrt(_USUAL_SPREAD / spread) if spread > 0 else 1.0
+            self.axes_ *= np.sqrt(USUAL_SPREAD / spread) if spread > 0 else 1.0
             return self
         if self.n_songs_ < _MIN_SONGS_FOR_PCA:
             self.mean_, self.axes_ = np.zeros(width), np.eye(width)
@@ -148,7 +147,7 @@ class SimilarityModel:
             self.mean_, self.axes_ = pca.mean_, pca.components_
         spread = float(np.var(mapped, axis=0, dtype=np.float64).sum())
         if not self.kind.is_unit and spread > 0:
-            self.axes_ = self.axes_ * np.sqrt(_USUAL_SPREAD / spread)
+            self.axes_ = self.axes_ * np.sqrt(USUAL_SPREAD / spread)
         return self
 
     def add_metric(self, L: Float64Array, vectors: FloatingArray) -> "SimilarityModel":

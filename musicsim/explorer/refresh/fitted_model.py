@@ -60,8 +60,9 @@ def add_fitted(
                 FITTED_KIND, free_name(library, name), model, n_songs, base_id=base.features_of, on=base.name,
                 estimator=type(estimator).__name__,
             )  # fmt: skip
-            fill = lambda: follow_owner(library, record)  # noqa: E731  # as in the other models that share features
-            return publish(library, model, record, fill=fill, progress=progress, activate=use)
+            return publish(
+                library, model, record, fill=lambda: follow_owner(library, record), progress=progress, activate=use
+            )
         finally:
             library.models.discard_unfinished()
 

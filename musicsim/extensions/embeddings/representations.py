@@ -24,6 +24,7 @@ from musicsim._arrays import Float32Array, Float64Array, Int64Array
 from musicsim.audio import SongFrames
 from musicsim.errors import LibraryError, ModelError, NotFoundError
 from musicsim.explorer import (
+    USUAL_SPREAD,
     AboutModel,
     Arrays,
     Encoder,
@@ -36,6 +37,7 @@ from musicsim.explorer import (
     StoredModel,
     Weights,
     has_features,
+    keep_features,
     make_row_reader,
 )
 from musicsim.extensions.embeddings.networks import (
@@ -52,7 +54,6 @@ from musicsim.progress import Progress
 _log = logging.getLogger(__name__)
 # names of the representations: imported vectors by cosine and by Euclidean distance, and an audio network
 OWN, OWN_EUCLIDEAN, EAR = "own", "own_euclidean", "ear"
-_USUAL_SPREAD = 0.5  # half the mean squared distance between songs, as in other models
 _FOLDER = "embeddings"
 _NETWORK, _ABOUT, _ROWS = "network.onnx", "about.json", "vectors.rows"
 _TEXT, _TOKENIZER, _ABOUT_TEXT = "text.onnx", "tokenizer.json", "text.json"  # in the folder of the audio network
@@ -295,15 +296,11 @@ def _to_unit_length(features: Floats, weights: Float64Array | None) -> Floats:
     return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)).astype(np.float32)
 
 
-def _keep(features: Floats, _weights: object) -> Floats:
-    return np.asarray(features, dtype=np.float32)
-
-
 def _scale(features: Floats, _within: object, _variance: float) -> tuple[Float64Array, Float64Array]:
     """Return the mean, and axes that only scale, so that distances between songs are usual and keep their order."""
     X = np.asarray(features, dtype=np.float64)
     spread = float(X.var(axis=0).sum())
-    return X.mean(axis=0), np.eye(X.shape[1]) * (np.sqrt(_USUAL_SPREAD / spread) if spread > 0 else 1.0)
+    return X.mean(axis=0), np.eye(X.shape[1]) * (np.sqrt(USUAL_SPREAD / spread) if spread > 0 else 1.0)
 
 
 def _describe_vectors(library: Library, record: ModelRecord) -> str:
@@ -338,7 +335,7 @@ REPRESENTATIONS = {
         "your own vectors", VectorEncoder, _to_unit_length, needs_data=True, describe=_describe_vectors
     ),
     OWN_EUCLIDEAN: Representation(
-        "your own vectors, by Euclidean distance", VectorEncoder, _keep, fit_axes=_scale, needs_data=True,
+        "your own vectors, by Euclidean distance", VectorEncoder, keep_features, fit_axes=_scale, needs_data=True,
         describe=_describe_vectors,
     ),
     EAR: Representation(
