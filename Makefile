@@ -25,7 +25,7 @@ JOBS ?= $(shell expr $(N_CORES) + 1)
 BROWSERS ?= $(N_CORES)
 # Tests start hundreds of processes, each of which would compile all modules again without bytecode.
 RUN = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
-# The groups of tests that one worker runs are in tests/conftest.py.
+# One worker runs all tests of a file.
 SPREAD = -q -p no:cacheprovider --dist loadfile --no-loadscope-reorder
 # Tests with a browser have worker processes of their own: Playwright leaves an event loop running, next to which other
 # tests cannot start one. Each worker imports the files of its own kind only; all of them take 20 s.
@@ -171,9 +171,10 @@ $(BIN)/python:
 	@$(NEW_VENV)
 
 $(VENV)/installed: pyproject.toml requirements.txt | $(BIN)/python
-	@echo "Installing musicsim into $(VENV), once; about a minute…"
+	@echo "Installing musicsim into $(VENV), once; about two minutes…"
 	@$(call install,$(APP_PACKAGES))
 	@$(call install,--no-deps --no-build-isolation -e .)
+	@$(BIN)/musicsim warm-up --jobs $(N_CORES) 2> $(VENV)/warm-up.log || { cat $(VENV)/warm-up.log; exit 1; }
 	@touch $@
 
 # The app also runs without the ear: if it cannot be downloaded, or this machine has no package, the next start tries again.

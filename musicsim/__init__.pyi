@@ -26,6 +26,7 @@ from .relevance import Relevance as Relevance
 from .scripting import Library as Library
 from .scripting import Models as Models
 from .scripting import Playlist as Playlist
+from .warm_up import warm_up as warm_up
 
 LIBRARY_FILE: str
 __version__: str

@@ -15,7 +15,6 @@ import filelock
 import hypothesis
 import numpy as np
 import pytest
-from xdist.scheduler import LoadFileScheduling
 
 from musicsim.explorer.refresh.refresh import refresh
 from musicsim.explorer.snapshot.snapshot import Snapshot, take_snapshot
@@ -28,8 +27,6 @@ from tests.waiting import PATIENCE_S
 
 # of folders whose fixtures the tests of extensions use, too
 pytest_plugins = ("tests.api.fixtures", "tests.browser.fixtures", "tests.explorer.fixtures", "tests.pages.fixtures")
-
-_FOLDERS_WITH_KERNELS = {f"tests/{name}" for name in ("codebook", "hashing", "metric", "order", "search")}
 
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
@@ -64,32 +61,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         affected = find_affected(list_changes())
         config.hook.pytest_deselected(items=[item for item in items if not affected.includes(item)])
         items[:] = [item for item in items if affected.includes(item)]
-    seconds: Counter[str] = Counter()
+    seconds: Counter[Path] = Counter()
     for item in items:
         is_long = item.get_closest_marker("long") is not None
         usual = (6.0, 30.0) if item.get_closest_marker("browser") else (0.1, 4.0)
-        seconds[_name_group(item.nodeid)] += usual[is_long]
-    items.sort(key=lambda item: (-seconds[_name_group(item.nodeid)], item.path))
-
-
-def _name_group(nodeid: str) -> str:
-    """Return the file of a test, or its folder if most tests in the folder compile the same kernels."""
-    file = nodeid.partition("::")[0]
-    folder = file.rpartition("/")[0]
-    return folder if folder in _FOLDERS_WITH_KERNELS else file
-
-
-class _GroupScheduling(LoadFileScheduling):
-    """Run each group of tests in one worker, so that two workers do not compile the same kernels."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return _name_group(nodeid)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling:
-    """Distribute groups of tests to the workers."""
-    return _GroupScheduling(config, log)
+        seconds[item.path] += usual[is_long]
+    items.sort(key=lambda item: (-seconds[item.path], item.path))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,6 +1,7 @@
 from .analysis import TYPICAL_S as TYPICAL_S
 from .analysis import Sound as Sound
 from .analysis import analyze_sound as analyze_sound
+from .compiled import import_librosa as import_librosa
 from .decode import Decoded as Decoded
 from .decode import decode as decode
 from .decode import list_undecodable_extensions as list_undecodable_extensions

@@ -84,6 +84,9 @@ COMMANDS = {
         "Check the library and this machine, and suggest repairs; exits with code 3 if problems remain.",
         _KEEP,
     ),
+    "warm-up": Command(
+        "warm_up:warm_up", "Compile the methods' loops once, so that the first fits take no longer than later.", _KEEP
+    ),
     "report": Command(
         "doctor:report",
         "Write a bug report with findings, versions, settings, sizes and the log, but without titles, names or paths.",

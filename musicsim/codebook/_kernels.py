@@ -81,7 +81,8 @@ def _minima_of_four(products, f, minima):
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 def _minima_of_groups(minima, groups):
     """Fill `groups` with the smallest value of each group in `minima`."""
-    groups[:] = minima[:_GROUPS]
+    for g in range(_GROUPS):
+        groups[g] = minima[g]
     for start in range(_GROUPS, minima.shape[0], _GROUPS):
         for g in range(_GROUPS):
             value = minima[start + g]

@@ -66,7 +66,8 @@ def order_lambdas(scores, gains, order, n_known, lambdas, totals):
             totals[q, 1] += wrong
             start = end
         lambdas[q] = 0.0
-        lambdas[q][places] = pulls
+        for place in range(len(places)):
+            lambdas[q, places[place]] = pulls[place]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -20,8 +20,9 @@ def rank_relevant(left, right, norms, first, last, begins, relevant, ranked, sco
         for a in range(len(songs)):
             song_scores[a] = dot(left[row], right[songs[a]]) - norms[songs[a]]
         order = np.argsort(-song_scores, kind="mergesort")
-        ranked[begins[row] : begins[row + 1]] = songs[order]
-        scores[begins[row] : begins[row + 1]] = song_scores[order]
+        for rank in range(len(order)):
+            ranked[begins[row] + rank] = songs[order[rank]]
+            scores[begins[row] + rank] = song_scores[order[rank]]
 
 
 @njit(cache=True, nogil=True)

@@ -79,7 +79,8 @@ def _pca_direction(A, n_iterations, state, w):
         if not _normalize(following):
             return False
         turned = np.float32(1.0) - abs(dot(following, w))
-        w[:] = following
+        for j in range(d):
+            w[j] = following[j]
         if turned < _TURN and iteration + 1 >= _MIN_ITERATIONS:
             break
     return True

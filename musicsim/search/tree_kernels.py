@@ -16,7 +16,9 @@ def larger(array, size):
     if array.shape[0] >= size:
         return array
     copy = np.empty((max(size, 2 * array.shape[0]), *array.shape[1:]), array.dtype)
-    copy[: array.shape[0]] = array
+    values, copied = array.reshape(-1), copy.reshape(-1)
+    for i in range(values.shape[0]):
+        copied[i] = values[i]
     return copy
 
 

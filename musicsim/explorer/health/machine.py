@@ -13,7 +13,7 @@ import numpy as np
 from packaging.requirements import Requirement
 
 from musicsim import __version__
-from musicsim.audio import FRAME, HOP, SAMPLE_RATE, list_undecodable_extensions, mfcc
+from musicsim.audio import FRAME, HOP, SAMPLE_RATE, import_librosa, list_undecodable_extensions, mfcc
 from musicsim.audio.features import N_MELS, N_MFCC
 from musicsim.audio.formats import DECODERS, NOTES_EXTENSIONS
 from musicsim.audio.rendering import Lack, find_lack
@@ -139,7 +139,7 @@ def _check_decoders() -> Iterator[Finding]:
 
 def _check_features() -> Finding:
     """Compare musicsim's MFCCs of a rising tone with librosa's, on this processor."""
-    import librosa
+    librosa = import_librosa()
 
     t = np.arange(2 * SAMPLE_RATE, dtype=np.float32) / SAMPLE_RATE
     y = 0.5 * np.sin(2 * np.pi * (200 * t + 900 * t**2))

@@ -65,7 +65,8 @@ class TwoWay:
         artists = np.asarray(groups)
         self._of_database, self._of_queries = np.unique(artists[database]), np.unique(artists[queries])
         n = len(self._of_database)
-        self._copies = rng.multinomial(n, np.full(n, 1 / n), _N_DATABASES).T.astype(np.int64)
+        copies = rng.multinomial(n, np.full(n, 1 / n), _N_DATABASES)
+        self._copies = np.ascontiguousarray(copies.T, np.int64)
         n = len(self._of_queries)
         self._weights = rng.multinomial(n, np.full(n, 1 / n), (_N_DATABASES, _N_QUERIES)).transpose(2, 0, 1)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from musicsim._arrays import Float32Array, Float64Array
+from musicsim.audio import import_librosa
 
 BEAT_RATE, _HOP = 22_050, 256  # beats are searched in frames of 12 ms
 _WINDOW = 1024  # librosa's default is twice as long, and makes beats later and less regular
@@ -47,7 +48,7 @@ def find_beats(samples: Float32Array, rate: int, tempo: float | None = None) -> 
     `tempo` is the number of beats per minute of the song; if it is unknown, librosa estimates it. The grid is the
     least-squares fit to the beats, so it is more precise than a frame.
     """
-    import librosa
+    librosa = import_librosa()
 
     sound = librosa.resample(samples.mean(axis=0), orig_sr=rate, target_sr=BEAT_RATE)
     if len(sound) < _WINDOW or not sound.any():
@@ -63,7 +64,7 @@ def find_beats(samples: Float32Array, rate: int, tempo: float | None = None) -> 
 
 def _measure_repetition(strength: Float32Array, grid: BeatGrid) -> float:
     """Return the greatest autocorrelation of the onset strength near one or two beats, at most 1."""
-    import librosa
+    librosa = import_librosa()
 
     correlation = librosa.autocorrelate(strength - strength.mean())
     lags = [

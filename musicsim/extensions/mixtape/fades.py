@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from musicsim._arrays import Float32Array
+from musicsim.audio import import_librosa
 from musicsim.explorer import find_beats, fit_beats
 from musicsim.extensions.mixtape.encoding import Write
 from musicsim.extensions.mixtape.excerpts import Excerpt
@@ -151,7 +152,7 @@ def _stretch(samples: Float32Array, n: int, blend: int) -> Float32Array:
     """Return samples (2, m) stretched to (2, n) at the same pitch; the first `blend` samples join them seamlessly."""
     if samples.shape[1] == n:
         return samples
-    import librosa
+    librosa = import_librosa()
 
     stretched = librosa.effects.time_stretch(np.ascontiguousarray(samples), rate=samples.shape[1] / n)
     stretched = librosa.util.fix_length(stretched, size=n)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from musicsim._arrays import Float32Array
-from musicsim.audio import AudioNetwork, Sound, analyze_sound, load
+from musicsim.audio import AudioNetwork, Sound, analyze_sound, import_librosa, load
 from musicsim.extensions.robustness.encoding import encode, encode_flac
 
 RATE = 44100
@@ -24,14 +24,14 @@ def add_noise(y: Float32Array, softer_db: float) -> Float32Array:
 
 
 def _shift_pitch(y: Float32Array, semitones: float) -> Float32Array:
-    import librosa
+    librosa = import_librosa()
 
     shifted: Float32Array = librosa.effects.pitch_shift(y, sr=RATE, n_steps=semitones)
     return shifted
 
 
 def _stretch(y: Float32Array, rate: float) -> Float32Array:
-    import librosa
+    librosa = import_librosa()
 
     stretched: Float32Array = librosa.effects.time_stretch(y, rate=rate)
     return stretched

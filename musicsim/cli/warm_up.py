@@ -1,0 +1,15 @@
+"""The ``musicsim warm-up`` command."""
+
+from typing import Annotated
+
+import typer
+
+from musicsim.cli.console import progress_bar
+from musicsim.warm_up import warm_up as compile_loops
+
+
+def warm_up(
+    n_jobs: Annotated[int, typer.Option("--jobs", min=1, help="Number of processes.", metavar="N")] = 1,
+) -> None:
+    with progress_bar(is_noted=False) as progress:
+        compile_loops(n_jobs=n_jobs, progress=progress)
