@@ -84,6 +84,20 @@ def test_unknown_labels_in_every_guise(y):
     assert (codes >= 0).tolist() == [True, False, True, True, False]
 
 
+@pytest.mark.parametrize(
+    "labels", [[100, -100, 100, -1], [2**63 + 5, 2**63, 2**63 + 5], [-(2**63), 2**63 - 1, -1], [7, 1_000_000, 7]]
+)
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint64, np.float64, object])
+def test_numbers_are_labels_in_each_type(labels, dtype):
+    if np.dtype(dtype).kind in "iu" and not all(np.can_cast(np.min_scalar_type(n), dtype) for n in labels):
+        return  # the numbers do not fit
+    seen: dict[int, int] = {}
+    expected = [-1 if label == -1 else seen.setdefault(label, len(seen)) for label in np.array(labels, dtype).tolist()]
+    codes = label_codes(np.array(labels, dtype))
+    assert len(set(zip(codes.tolist(), expected, strict=True))) == len(set(expected))
+    assert [code < 0 for code in codes] == [code < 0 for code in expected]
+
+
 def test_labels_take_memory_by_songs_not_by_pairs():
     y = np.arange(20_000) % 2
     label_codes(y)  # imports at the first call do not count
