@@ -200,13 +200,13 @@ $(VENV)/browser: $(VENV)/tested
 
 newest:
 	rm -rf .venv-newest
-	$(MAKE) test test-all VENV=.venv-newest APP_PACKAGES='setuptools -e .' TEST_PACKAGES="--upgrade -e '.[docs,test]'"
+	$(MAKE) test test-all VENV=.venv-newest APP_PACKAGES="setuptools -e '.[app]'" TEST_PACKAGES="--upgrade -e '.[app,docs,test]'"
 
 # For every system and for Python 3.11 and later at once. setuptools builds what is installed from the checkout.
 COMPILE = UV_CUSTOM_COMPILE_COMMAND='make lock' $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes
 lock: $(VENV)/tested
-	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) -o requirements.txt pyproject.toml -
-	$(COMPILE) --constraint requirements.txt --extra docs --extra test -o requirements/test.txt pyproject.toml
+	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) --extra app -o requirements.txt pyproject.toml -
+	$(COMPILE) --constraint requirements.txt --extra app --extra docs --extra test -o requirements/test.txt pyproject.toml
 	echo uv | $(COMPILE) -o requirements/uv.txt -
 	printf 'onnx\nonnxruntime\n' | $(COMPILE) --constraint requirements/test.txt -o requirements/ear.txt -
 	echo musicnn==0.1.0 | $(COMPILE) --no-deps -o $(MUSICNN) -

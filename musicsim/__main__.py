@@ -2,6 +2,9 @@
 
 import atexit
 import gc
+import sys
+
+from musicsim.extras import explain_missing
 
 
 def main() -> None:
@@ -11,9 +14,11 @@ def main() -> None:
     gc.set_threshold(200_000)
     # Python would spend 0.1 s on another search at exit, although the system frees the memory anyway.
     atexit.register(gc.freeze)
-    from musicsim import cli
-
-    cli.main()
+    try:
+        from musicsim.cli.commands import main as run
+    except ModuleNotFoundError as error:
+        sys.exit(str(explain_missing(error, "The command musicsim", "app")))
+    run()
 
 
 if __name__ == "__main__":

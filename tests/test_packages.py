@@ -18,11 +18,11 @@ from docs.licences import COPYLEFT, LOCKED, PAGE, carried, licence, locked
 
 CHECKOUT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
-APP = {Requirement(line).name: Requirement(line) for line in PROJECT["project"]["dependencies"]}
-EXTRAS = {
-    extra: {Requirement(line).name for line in lines}
-    for extra, lines in PROJECT["project"]["optional-dependencies"].items()
-}
+_OPTIONAL = PROJECT["project"]["optional-dependencies"]
+METHODS = {Requirement(line).name: Requirement(line) for line in PROJECT["project"]["dependencies"]}
+AUDIO = METHODS | {Requirement(line).name: Requirement(line) for line in _OPTIONAL["audio"]}
+APP = AUDIO | {Requirement(line).name: Requirement(line) for line in _OPTIONAL["app"] if line != "musicsim[audio]"}
+EXTRAS = {extra: {Requirement(line).name for line in lines} for extra, lines in _OPTIONAL.items()}
 OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "ear", "jams", "milvus", "mirdata", "mpd", "onnx")))
 OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}
 OURS |= {"songs"}  # of the app in the tests of the player

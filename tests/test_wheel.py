@@ -22,6 +22,7 @@ from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.long
 CHECKOUT = Path(__file__).parents[1]
+_PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 PAGES = ("listen", "playlist", "train", "library", "research")
 
 
@@ -37,9 +38,9 @@ class Installed(NamedTuple):
             return answer.read()
 
 
-def _install(folder: Path) -> Path:
-    """Build the wheel from a copy, so that it excludes earlier builds of the checkout, and install it."""
-    source, site = folder / "source", folder / "site"
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel from a copy, so that it excludes earlier builds of the checkout."""
+    source = folder / "source"
     skip = shutil.ignore_patterns("__pycache__")
     for package in ("musicsim", "beetsplug"):
         shutil.copytree(CHECKOUT / package, source / package, ignore=skip)
@@ -48,11 +49,16 @@ def _install(folder: Path) -> Path:
     git = ["git", "-C", source, "-c", "user.name=tests", "-c", "user.email=tests@localhost"]
     for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "the app"]):
         subprocess.run([*git, *command], check=True)
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", folder, source], check=True, timeout=PATIENCE_S)
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([*pip, "install", "--no-deps", "--target", site, wheel], check=True, timeout=PATIENCE_S)
+    subprocess.run([*_PIP, "wheel", "--no-deps", "-w", folder, source], check=True, timeout=PATIENCE_S)
     shutil.rmtree(source)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def _install(folder: Path) -> Path:
+    site = folder / "site"
+    command = [*_PIP, "install", "--no-deps", "--target", site, build_wheel(folder)]
+    subprocess.run(command, check=True, timeout=PATIENCE_S)
     return site
 
 

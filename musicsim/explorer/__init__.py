@@ -3,6 +3,6 @@
 The names here are those that extensions may use; they are imported on first use.
 """
 
-import lazy_loader as lazy
+from musicsim.extras import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__, "app")

@@ -1,5 +1,5 @@
 """The library: songs, files, tags, plays, playlists, models and jobs in one folder; names are imported on first use."""
 
-import lazy_loader as lazy
+from musicsim.extras import attach_stub
 
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__, "app")
