@@ -1,5 +1,6 @@
 from . import audio as audio
 from . import codebook as codebook
+from . import datasets as datasets
 from . import evaluation as evaluation
 from . import gaussians as gaussians
 from . import hashing as hashing
