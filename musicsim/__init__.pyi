@@ -27,6 +27,7 @@ from .relevance import Relevance as Relevance
 from .scripting import Library as Library
 from .scripting import Models as Models
 from .scripting import Playlist as Playlist
+from .versions import show_versions as show_versions
 
 LIBRARY_FILE: str
 __version__: str
