@@ -337,7 +337,8 @@ TABLES: dict[str, Table] = {"audio": _tabulate}
 
 if __name__ == "__main__":
     main(
-        "audio", __doc__.splitlines()[0], run, rivals=("scikit-learn",), takes_library=True, has_parts=True,
+        "audio", __doc__.splitlines()[0], run,
+        rivals=("scikit-learn",), takes_library=True, has_parts=True,
         short="five of six values of C, and at most 60 instead of 200 cuts; all 10 splits. The full form is worth "
         "running for the L2,1 norm, which often takes the largest C",
     )  # fmt: skip

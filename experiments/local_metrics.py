@@ -217,7 +217,7 @@ if __name__ == "__main__":
         "local_metrics",
         __doc__.splitlines()[0],
         run,
-        data=("letor",),
+        data=("mq2008_fold1",),
         rivals=("scikit-learn", "lightgbm"),
         has_parts=True,
     )

@@ -40,7 +40,7 @@ import numpy as np
 from benchmarks.libraries import demo_library
 from benchmarks.support.columns import NUMBER_3, SHARE_3, KeptRow, KeptRows, Lines, Table, find_row
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, at_least, format_lead, load_found, main
 from experiments.support.playlist_models import (
     APP,
     BIGRAM,
@@ -243,10 +243,7 @@ def dialect_claims(by_edges: dict[str, list[Dialect]]) -> Iterator[Claim]:
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure every model on every split; ten splits of all collections with ``--full``."""
     seed, n_splits = settings.seed, FULL if settings.full else SHORT
-    shared = shared_data()
-    loaded = {name: load(shared) for name, load in LOADERS.items()} if shared else {}
-    if shared is None:
-        settings.facts["data"] = "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+    loaded = load_found(LOADERS, settings, progress)
     with demo_library(seed, progress) as library:
         loaded[DEMO] = demo_lists(library)
         folder = library.folder

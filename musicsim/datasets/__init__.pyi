@@ -1,6 +1,7 @@
 from .files import fetch as fetch
 from .files import find as find
 from .files import hash_files as hash_files
+from .files import is_present as is_present
 from .files import open_text as open_text
 from .records import DataFile as DataFile
 from .records import DataSet as DataSet

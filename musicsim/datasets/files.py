@@ -19,7 +19,7 @@ from musicsim.datasets.records import DataFile, DataSet
 from musicsim.datasets.registry import get_dataset
 from musicsim.errors import DataSetAbsentError
 
-__all__ = ["data_home", "fetch", "find", "hash_files", "open_text"]
+__all__ = ["data_home", "fetch", "find", "hash_files", "is_present", "open_text"]
 
 _XZ = ".xz"
 
@@ -64,6 +64,18 @@ def find(name: str, file: str = "") -> Path:
     raise DataSetAbsentError(_absent(data_set, file))
 
 
+def is_present(name: str) -> bool:
+    """Return whether a data set is on this machine."""
+    data_set = get_dataset(name)
+    if data_set.fetcher == "bundled":
+        return True
+    try:
+        find(name)
+    except DataSetAbsentError:
+        return bool(data_set.fetcher) and scikit_learn.is_fetched(data_set, data_home() / data_set.folder)
+    return True
+
+
 def open_text(name: str, file: str) -> IO[str]:
     """Open a text file of a data set for reading, compressed or not; raise DataSetAbsentError if it is absent."""
     path = find(name, file)
@@ -103,11 +115,8 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     home = Path(folder) if folder else data_home()
     target = home / data_set.folder
     mirror = os.environ.get("MUSICSIM_DATA_URL", "").rstrip("/")
-    if not folder:
-        try:
-            return find(name)
-        except DataSetAbsentError:
-            pass
+    if not folder and is_present(name):
+        return find(name) if data_set.files and not scikit_learn.is_fetched(data_set, target) else target
     if data_set.files and (mirror or not data_set.fetcher):
         for file in data_set.files:
             if not _on_disk(target / file.path):

@@ -84,8 +84,8 @@ class DataSet:
         if self.can_be_fetched:
             return f'Run `python -c "import musicsim as ms; ms.datasets.fetch({self.name!r})"`.'
         return (
-            f"Get it from {self.source}, put {_names(self.files)} into the folder {self.folder}, and set "
-            "MUSICSIM_SHARED_DATA to the folder above."
+            f"Get it from {self.source}, put {_names(self.files)} into FOLDER/{self.folder}, and set "
+            "MUSICSIM_SHARED_DATA to FOLDER."
         )
 
 

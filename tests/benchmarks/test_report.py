@@ -1,6 +1,8 @@
 """The output of benchmarks and experiments: a JSON object with the claims, and tables of declared columns."""
 
+import hashlib
 import json
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -67,21 +69,20 @@ def test_script_with_one_protocol_runs_it_in_full(capsys):
         main("trial", "a trial", _run, arguments=["--full"])
 
 
-def test_report_identifies_inputs_by_digest(capsys, tmp_path, monkeypatch):
-    (tmp_path / "songs").mkdir()
-    (tmp_path / "songs" / "a.csv").write_text("1")
+def test_report_identifies_inputs_by_hashes_of_files(capsys, tmp_path, monkeypatch):
+    (tmp_path / "covtype").mkdir()
+    (tmp_path / "covtype" / "covtype_sample.csv.xz").write_bytes(lzma.compress(b"1\n"))
     monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path))
+    monkeypatch.setenv("MUSICSIM_DATA_HOME", str(tmp_path / "none"))
 
-    def inputs():
-        main("trial", "a trial", _run, data=("songs", "plays.csv"), arguments=["--json"])
+    def inputs(*data):
+        main("trial", "a trial", _run, data=data, arguments=["--json"])
         return json.loads(capsys.readouterr().out)["inputs"]
 
-    before = inputs()
-    assert before == {"songs": digest(tmp_path / "songs"), "plays.csv": "absent"}
-    (tmp_path / "songs" / "a.csv").write_text("2")
-    assert inputs()["songs"] != before["songs"]
-    (tmp_path / "songs" / "a.csv").write_text("1")
-    assert inputs() == before
+    sample = {"covtype/covtype_sample.csv": hashlib.sha256(b"1\n").hexdigest()}  # as before compression
+    assert inputs("covtype_sample", "aotm") == sample | {"aotm/aotm-bigrams.csv.gz": "absent"}
+    assert inputs(("covtype", "covtype_sample")) == sample, "of alternatives, the one that is there"
+    assert inputs(("covtype", "aotm")) == {"covtype": "absent"}, "the first, if none is there"
 
 
 def test_folder_digest_covers_names_and_contents(tmp_path):

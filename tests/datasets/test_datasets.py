@@ -92,7 +92,7 @@ def test_absent_set_says_how_to_get_it(home, source):
     for name, said in {
         "gtzan": r"features are absent|GTZAN.* is absent. Run `python -c .*ms.datasets.fetch\('gtzan'\)",
         "mq2008_fold1": "is absent. Get it from https://www.microsoft.com/.* put test.txt, train.txt, vali.txt into "
-        "the folder letor/MQ2008_Fold1, and set MUSICSIM_SHARED_DATA",
+        "FOLDER/letor/MQ2008_Fold1, and set MUSICSIM_SHARED_DATA to FOLDER",
     }.items():
         with pytest.raises(DataSetAbsentError, match=said):
             ms.datasets.find(name)

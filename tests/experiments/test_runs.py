@@ -48,8 +48,8 @@ TINY = {
         "CS": (100.0,),
     },
     "experiments.playlists": {
-        "SHORT": {"yes_small": 1, "yes_big": 1, "demo": 2}, "shared_data": lambda: ROOT,
-        "LOADERS": {"yes_small": lambda _: tiny(np.random.default_rng(0), "yes_small")},
+        "SHORT": {"yes_small": 1, "yes_big": 1, "demo": 2},
+        "LOADERS": {"yes_small": lambda: tiny(np.random.default_rng(0), "yes_small")},
     },
     "experiments.playlists without data": {"SHORT": {"yes_small": 1, "demo": 1}},
     "experiments.pooling": {"N_SIMULATED": {False: 20}},
@@ -66,8 +66,8 @@ TINY = {
 }  # fmt: skip
 """By script: constants of its module. Dataclasses are changed in some fields; a dotted name is in another module."""
 ABSENT = {
-    "MUSICSIM_SHARED_DATA": (
-        "descriptors", "feedback", "hashing", "hashing_tables", "letor", "noise", "stemming", "subgraphs", "uci",
+    " is absent. ": (
+        "descriptors", "feedback", "hashing", "hashing_tables", "letor", "stemming", "subgraphs",
     ),
     "--library": ("albums", "factors", "several_examples"), "--labels": ("public_judgments",),
     "--music": ("sound_changes",), "MUSICSIM_DEBIAN_MIRROR": ("real_learning", "real_music"),
