@@ -178,6 +178,7 @@ def main(
     has_parts: bool = False,
     takes_processes: bool = False,
     short: str = "",
+    differs: Mapping[str, str] | None = None,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -206,6 +207,9 @@ def main(
         How the short form differs from the full one, for the line below each table. If there is a kept result, it also
         says why the short form is final, or why the full form is worth running. Without `short`, there is no option
         ``--full``, and the only protocol is the full one.
+    differs : mapping of str to str, optional
+        For a script that repeats a paper's table or figure: "of" names it, and "splits", "grid" and "size" each say how
+        the full protocol differs from the paper's there. docs/research/coverage.md has a table of these.
     arguments : sequence of str
         Used instead of the command line.
     """
@@ -262,6 +266,7 @@ def main(
         "machine": _machine(rivals),
         "inputs": settings.inputs,
         "settings": {"seed": settings.seed, "protocol": protocol, **settings.facts},
+        "differs": dict(differs or {}),
         "rows": [dict(row) for row in rows],
         "claims": [asdict(claim) for claim in claims],
     }

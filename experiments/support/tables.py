@@ -25,6 +25,8 @@ _FIRST = {f"benchmarks: {topic}": tuple(compared) for topic, compared in TOPICS.
 """By name of a table of who is first: its benchmarks."""
 _QUALITY = "quality"
 """Name of the only table of several experiments."""
+_PROTOCOLS = "protocols"
+"""Name of the table of declared differences from the papers; it is of no results."""
 
 
 def documents() -> list[Path]:
@@ -42,11 +44,13 @@ def tables() -> list[str]:
     scripts = (path for package in ("experiments", "benchmarks") for path in sorted((ROOT / package).glob("*.py")))
     # most benchmarks have no table of their own, and some need packages that only they use
     declaring = [path.stem for path in scripts if "\nTABLES" in path.read_text(encoding="utf-8")]
-    return [_QUALITY, *(name for script in declaring for name in _declared(script)), *_FIRST]
+    return [_QUALITY, _PROTOCOLS, *(name for script in declaring for name in _declared(script)), *_FIRST]
 
 
 def experiments_of(table: str) -> tuple[str, ...]:
     """Return the experiments behind a table, with benchmarks as "benchmarks/NAME"."""
+    if table == _PROTOCOLS:
+        return ()
     if table in _FIRST:
         return tuple(f"benchmarks/{name}" for name in _FIRST[table])
     return COMBINED if table == _QUALITY else (_place(table.partition(":")[0]),)
@@ -64,7 +68,9 @@ def _declared(script: str) -> dict[str, Table]:
 
 
 def _block(name: str) -> str:
-    if name in _FIRST:
+    if name == _PROTOCOLS:
+        lines, below = protocols(), ""
+    elif name in _FIRST:
         reports = [report for result in experiments_of(name) if (report := read(result))]
         lines = first_where(reports)
         below = f"{_made_by(reports, 'benchmarks')}\n\n{_not_run(name, reports)}".strip()
@@ -77,7 +83,17 @@ def _block(name: str) -> str:
     head, *rest = lines
     table = [head, ["---"] * len(head), *rest]
     text = "\n".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|" for line in table)
-    return f"<!-- results: {name} -->\n{text}\n\n{below}\n<!-- end -->"
+    parts = (text, below) if below else (text,)
+    return f"<!-- results: {name} -->\n" + "\n\n".join(parts) + "\n<!-- end -->"
+
+
+def protocols() -> Iterator[tuple[str, ...]]:
+    """Yield a row per experiment that repeats a paper's table or figure: how its full protocol differs."""
+    yield "experiment", "paper", "splits", "grids and accuracy", "data and size"
+    for path in sorted((ROOT / "experiments").glob("*.py")):
+        if "\nDIFFERS" in path.read_text(encoding="utf-8"):
+            differs = import_module(f"experiments.{path.stem}").DIFFERS
+            yield f"`{path.stem}`", *(differs[key] for key in ("of", "splits", "grid", "size"))
 
 
 def _kept(experiment: str, table: str) -> Report:

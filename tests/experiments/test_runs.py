@@ -15,7 +15,7 @@ from tests.experiments.test_letor import TINY as TINY_GRIDS
 from tests.experiments.test_letor import fold
 from tests.experiments.test_playlists import tiny
 
-REPORT = ["name", "date", "commit", "machine", "inputs", "settings", "rows", "claims"]
+REPORT = ["name", "date", "commit", "machine", "inputs", "settings", "differs", "rows", "claims"]
 SONGS = {"splits": 2, "max_cuts": 20}
 
 
