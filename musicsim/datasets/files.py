@@ -5,11 +5,13 @@ Folders are searched in this order: ``MUSICSIM_SHARED_DATA``, then the cache. Th
 have the layout of the registry. With it, :func:`fetch` gets every file from there.
 """
 
+import gzip
 import hashlib
 import lzma
 import os
 import shutil
 import tempfile
+import zipfile
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO
@@ -183,11 +185,12 @@ def _fetch_file(data_set: DataSet, file: DataFile, mirror: str, target: Path) ->
             plain = f"{mirror}/{data_set.folder}/{file.path}"
             fetched = _download(plain + _XZ, scratch, required=False) or _download(plain, scratch)
         else:
-            fetched = _download(file.address, scratch)
+            fetched = _download(file.address.partition("#")[0], scratch)
         assert fetched is not None
         try:
+            fetched = fetched if mirror else _unpack(fetched, file)
             found = hash_file(fetched)
-        except (EOFError, lzma.LZMAError) as error:
+        except (EOFError, KeyError, OSError, lzma.LZMAError, zipfile.BadZipFile) as error:
             raise DataSetAbsentError(
                 f"{data_set.title}: {fetched.name} arrived damaged ({error}). Try again."
             ) from error
@@ -198,6 +201,20 @@ def _fetch_file(data_set: DataSet, file: DataFile, mirror: str, target: Path) ->
             )
         final = place.with_name(place.name + _XZ) if fetched.suffix == _XZ else place
         shutil.move(fetched, final)
+
+
+def _unpack(fetched: Path, file: DataFile) -> Path:
+    """Return the file itself, if it was served in an archive or compressed."""
+    archive, _, member = file.address.partition("#")
+    if member:
+        with zipfile.ZipFile(fetched) as held:
+            return Path(held.extract(member, fetched.parent))
+    if archive.endswith(".gz") and not file.path.endswith(".gz"):
+        plain = fetched.with_suffix("")
+        with gzip.open(fetched, "rb") as source, plain.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        return plain
+    return fetched
 
 
 def _download(address: str, folder: str, *, required: bool = True) -> Path | None:

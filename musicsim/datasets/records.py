@@ -20,7 +20,8 @@ class DataFile:
     sha256 : str or None
         Of the content, without ``.xz``; None is "not recorded".
     address : str
-        Where the file can be fetched by itself; "" is nowhere.
+        Where the file can be fetched; "" is nowhere. "#NAME" at the end is the name in an archive, and a ".gz" that
+        `path` does not have is removed.
     """
 
     path: str

@@ -165,7 +165,7 @@ _DATA_SETS = (
             DataFile(
                 "covtype_sample.csv",
                 "2d10e66020bf935317aaeb266ed959d63d1c5b58961b781ba8dc90149578737b",
-                f"{_RAW}/saingersoll/EDS232-machine-learning-notebook/9945130dbf12cdae39e3a4f828ed5282965011cf/data/covtype_sample.csv",
+                f"{_RAW}/saingersoll/EDS232-machine-learning-notebook/5f30533e269906bf91407025c8997348d888adce/data/covtype_sample.csv",
             ),
         ),
     ),
@@ -182,7 +182,7 @@ _DATA_SETS = (
         name="aset400",
         title="aset400: a survey of similar artists",
         source=(
-            "https://github.com/alphaprime/Stabilized_Stochastic_BB (commit 887f7514c6ed, Data/Music): "
+            "https://github.com/alphaprime/Stabilized_Stochastic_BB (commit ad67e56e2d47, Data/Music): "
             "`triplets` are music_triplets.mat minus 1, `labels` are of music_labels.mat; the survey is of "
             "Ellis and Whitman, 2002"
         ),
@@ -210,19 +210,22 @@ _DATA_SETS = (
             DataFile(
                 "analysis.csv",
                 "04fe328650b1b0124d38c05b3a245eaee222f3428aab95abb1f26b39decc1e68",
-                f"{_RAW}/CoucouInc/langoustin-articles/1c1670626108ba85dab58ba713dad2635d9403ad/metric-learning/analysis.csv",
+                f"{_RAW}/CoucouInc/langoustin-articles/73ab983a88b3addd1f92a42066fbc7c9ac516172/metric-learning/analysis.csv",
             ),
             DataFile(
                 "answer.csv",
                 "c8cbc044d28e76031a3d930d838f8dbb71111ae24f0fc3f1864ca9e3d5c65cba",
-                f"{_RAW}/CoucouInc/langoustin-articles/1c1670626108ba85dab58ba713dad2635d9403ad/metric-learning/answer.csv",
+                f"{_RAW}/CoucouInc/langoustin-articles/73ab983a88b3addd1f92a42066fbc7c9ac516172/metric-learning/answer.csv",
             ),
         ),
     ),
     DataSet(
         name="yes",
         title="yes.com: radio playlists with tags of Last.fm",
-        source="https://www.cs.cornell.edu/~shuochen/lme/data_page.html",
+        source=(
+            "https://www.cs.cornell.edu/~shuochen/lme/data_page.html; the files are of "
+            "https://github.com/ZJDong/item2vec (dataset)"
+        ),
         license="research; ask Yes.com and Last.fm for commercial use",
         layout=(
             "yes_small and yes_big each have train.txt (ids, counts, then one playlist per line), tags.txt "
@@ -231,12 +234,36 @@ _DATA_SETS = (
         read_by=("coherence", "continuation", "playlists", "reasons"),
         folder="yes",
         files=(
-            DataFile("yes_big/tag_hash.txt", "17390cff3c2354acb7d7f18005fdaf4fb50764f042444f607c06c59b2cd5c0de"),
-            DataFile("yes_big/tags.txt", "cc7bd5959e9d0befc2f3821490bdc00ac17f1b7ca4669f9860ce25b5bf095122"),
-            DataFile("yes_big/train.txt", "259805e3a409dc889c74159bc4e2d4b24d10d683f030bbf62191f7c844d72628"),
-            DataFile("yes_small/tag_hash.txt", "430aac0883577a87ccf705af6a75825365552e15d6466ed74708a7749e4d648a"),
-            DataFile("yes_small/tags.txt", "486740a3f36005e14b72db8021ff3c4829a4a8bf83f3a0a0c7b378f1b4848981"),
-            DataFile("yes_small/train.txt", "55c0e28d201b523f50ea9db31d17cf4ffd90cf720559f0da057fcb143dfee025"),
+            DataFile(
+                "yes_big/tag_hash.txt",
+                "17390cff3c2354acb7d7f18005fdaf4fb50764f042444f607c06c59b2cd5c0de",
+                f"{_RAW}/ZJDong/item2vec/c7efbaf738288bce2a0b4d682d580d08a66fe747/dataset/yes_big/tag_hash.txt",
+            ),
+            DataFile(
+                "yes_big/tags.txt",
+                "cc7bd5959e9d0befc2f3821490bdc00ac17f1b7ca4669f9860ce25b5bf095122",
+                f"{_RAW}/ZJDong/item2vec/c7efbaf738288bce2a0b4d682d580d08a66fe747/dataset/yes_big/tags.txt",
+            ),
+            DataFile(
+                "yes_big/train.txt",
+                "259805e3a409dc889c74159bc4e2d4b24d10d683f030bbf62191f7c844d72628",
+                f"{_RAW}/ZJDong/item2vec/c7efbaf738288bce2a0b4d682d580d08a66fe747/dataset/yes_big/train.txt",
+            ),
+            DataFile(
+                "yes_small/tag_hash.txt",
+                "430aac0883577a87ccf705af6a75825365552e15d6466ed74708a7749e4d648a",
+                f"{_RAW}/ZJDong/item2vec/c7efbaf738288bce2a0b4d682d580d08a66fe747/dataset/yes_small/tag_hash.txt",
+            ),
+            DataFile(
+                "yes_small/tags.txt",
+                "486740a3f36005e14b72db8021ff3c4829a4a8bf83f3a0a0c7b378f1b4848981",
+                f"{_RAW}/ZJDong/item2vec/c7efbaf738288bce2a0b4d682d580d08a66fe747/dataset/yes_small/tags.txt",
+            ),
+            DataFile(
+                "yes_small/train.txt",
+                "55c0e28d201b523f50ea9db31d17cf4ffd90cf720559f0da057fcb143dfee025",
+                f"{_RAW}/ZJDong/item2vec/c7efbaf738288bce2a0b4d682d580d08a66fe747/dataset/yes_small/train.txt",
+            ),
         ),
     ),
     DataSet(
@@ -251,7 +278,7 @@ _DATA_SETS = (
             DataFile(
                 "aotm-bigrams.csv.gz",
                 "90729d3b635c5b1294462ab2e037ed3dae0a62d3ac7274b5e66ec99efa131617",
-                f"{_RAW}/bmcfee/bmcfee.github.io/08b5a3c8a5b00bd999ee608ec46e695aed2aaf49/data/aotm-bigrams.csv.gz",
+                f"{_RAW}/bmcfee/bmcfee.github.io/f7ad04e6d5eacd011595a1b8282451c086726e31/data/aotm-bigrams.csv.gz",
             ),
         ),
     ),
@@ -284,15 +311,18 @@ _DATA_SETS = (
     DataSet(
         name="cal500",
         title="CAL500 in Mulan's form",
-        source=(
-            "https://github.com/nicoladimauro/dcsn (data/multilabel/CAL500.orig.arff.gz, commit "
-            "dd0f7a43f5fe, decompressed and renamed)"
-        ),
+        source="https://github.com/nicoladimauro/dcsn (data/multilabel/CAL500.orig.arff.gz)",
         license="unknown: ask the authors",
         layout="ARFF: 502 songs by 68 descriptors of Marsyas and 174 tags",
         read_by=("annotation", "descriptors", "real_learning"),
         folder="cal500",
-        files=(DataFile("CAL500.arff", "cfe6097ba5fd6e8584e54911ab9783dcab34e898446b7c9370c71d477eae56d3"),),
+        files=(
+            DataFile(
+                "CAL500.arff",
+                "cfe6097ba5fd6e8584e54911ab9783dcab34e898446b7c9370c71d477eae56d3",
+                f"{_RAW}/nicoladimauro/dcsn/dd0f7a43f5fededeeaf37905f48f918a25b8c2c7/data/multilabel/CAL500.orig.arff.gz",
+            ),
+        ),
     ),
     DataSet(
         name="fma_ntds",
@@ -309,9 +339,13 @@ _DATA_SETS = (
             DataFile(
                 "fma_features.csv",
                 "42f0fcf6e49e9c9d3f03a5c9b088a8c6fd9d7000de4b10ea305978e1ce8a7a31",
-                f"{_RAW}/mdeff/ntds_2017/92c84b88b0a3b00a8400ba9d3024cb09a951028b/data/fma_features.csv",
+                f"{_RAW}/mdeff/ntds_2017/9c5310a20aa7bdf46dd3736376646db6300a57fb/data/fma_features.csv",
             ),
-            DataFile("fma_small_tracks.csv", "07a03ec798d86f345ef267eff210c38336164da5459105c85ac500736983691f"),
+            DataFile(
+                "fma_small_tracks.csv",
+                "07a03ec798d86f345ef267eff210c38336164da5459105c85ac500736983691f",
+                f"{_RAW}/Hadryan/music-genre-classification-10/df46ad283c2d12cfd255fe5200eec00071c3b308/data/final_tracks.csv",
+            ),
         ),
     ),
     DataSet(
@@ -326,7 +360,7 @@ _DATA_SETS = (
             DataFile(
                 "features_30_sec.csv",
                 "cf6bbbd297e193292bb7b626bc70bf94a3703ac100f9faa4cb5bc5751a6c8066",
-                f"{_RAW}/madkan/Music-Genre-Classifier/dbb36036463b9dd7a384b9f496b222dc744397c2/features_30_sec.csv",
+                f"{_RAW}/madkan/Music-Genre-Classifier/8b17247ec4c4fb265dd862bbf67ff9d545222c05/features_30_sec.csv",
             ),
         ),
     ),
@@ -354,9 +388,21 @@ _DATA_SETS = (
         ),
         folder="spotify_msd",
         files=(
-            DataFile("RA_19k.csv", "c28aade0875400aa13a42656b50cffa47350d5d4e443a9240374ded51da6cd72"),
-            DataFile("features_15k.csv", "fa01c618ef62ef42fc989d09e759e6d33829b12434b261bd78ed533f5f591176"),
-            DataFile("features_5k.csv", "edb741553af2feef77e0dda7dd83193e72eca29012859446baf061fe4bb2ef54"),
+            DataFile(
+                "RA_19k.csv",
+                "c28aade0875400aa13a42656b50cffa47350d5d4e443a9240374ded51da6cd72",
+                f"{_RAW}/re-ga-na/spotify-song-popularity/85289fb5f445a6c1f7dda377cdfe0ec163ac95d3/Team%20Datasets/RA_19k.csv",
+            ),
+            DataFile(
+                "features_15k.csv",
+                "fa01c618ef62ef42fc989d09e759e6d33829b12434b261bd78ed533f5f591176",
+                f"{_RAW}/re-ga-na/spotify-song-popularity/85289fb5f445a6c1f7dda377cdfe0ec163ac95d3/Team%20Datasets/features_15k.csv",
+            ),
+            DataFile(
+                "features_5k.csv",
+                "edb741553af2feef77e0dda7dd83193e72eca29012859446baf061fe4bb2ef54",
+                f"{_RAW}/re-ga-na/spotify-song-popularity/85289fb5f445a6c1f7dda377cdfe0ec163ac95d3/Team%20Datasets/featues_5k_RC.csv",
+            ),
         ),
     ),
     DataSet(
@@ -364,16 +410,29 @@ _DATA_SETS = (
         title="LETOR 4.0, MQ2008, fold 1",
         source=(
             "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/letor-4-0/ "
-            "(MQ2008, Fold1)"
+            "(MQ2008, Fold1); the files are of https://github.com/sanazkeshvari/Papers "
+            "(SDLR/Code_Help/Test_Dataset.zip)"
         ),
         license="unknown: ask the authors (published for research)",
         layout="SVMlight lines with qid, 46 features, labels 0 to 2: train.txt, vali.txt, test.txt",
         read_by=("letor", "local_metrics"),
         folder="letor/MQ2008_Fold1",
         files=(
-            DataFile("test.txt", "ce33aa98a1cc42847008f2d4280c30a52b6c8491206893cbc97e412ccb97426b"),
-            DataFile("train.txt", "906deb7d4db46e908de7d9d8d82a9ce63a12090217a658b2524fcd860dd66bba"),
-            DataFile("vali.txt", "971ab752d71d7b019c1c512d7ba4a05b1198bdeeda57a10dd69c62f3ac47dbb9"),
+            DataFile(
+                "test.txt",
+                "ce33aa98a1cc42847008f2d4280c30a52b6c8491206893cbc97e412ccb97426b",
+                f"{_RAW}/sanazkeshvari/Papers/b909dcc1432f9c88d7f8c8a9c13e2f26dee50678/SDLR/Code_Help/Test_Dataset.zip#test.txt",
+            ),
+            DataFile(
+                "train.txt",
+                "906deb7d4db46e908de7d9d8d82a9ce63a12090217a658b2524fcd860dd66bba",
+                f"{_RAW}/sanazkeshvari/Papers/b909dcc1432f9c88d7f8c8a9c13e2f26dee50678/SDLR/Code_Help/Test_Dataset.zip#train.txt",
+            ),
+            DataFile(
+                "vali.txt",
+                "971ab752d71d7b019c1c512d7ba4a05b1198bdeeda57a10dd69c62f3ac47dbb9",
+                f"{_RAW}/sanazkeshvari/Papers/b909dcc1432f9c88d7f8c8a9c13e2f26dee50678/SDLR/Code_Help/Test_Dataset.zip#vali.txt",
+            ),
         ),
     ),
     DataSet(

@@ -1,10 +1,13 @@
 """Data sets: records, files on this machine, downloads from a server on this machine, and what an absent one says."""
 
+import gzip
 import hashlib
+import io
 import lzma
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -91,8 +94,8 @@ def test_shared_folder_comes_before_cache_and_may_be_compressed(home, rows, tmp_
 def test_absent_set_says_how_to_get_it(home, source):
     for name, said in {
         "gtzan": r"features are absent|GTZAN.* is absent. Run `python -c .*ms.datasets.fetch\('gtzan'\)",
-        "mq2008_fold1": "is absent. Get it from https://www.microsoft.com/.* put test.txt, train.txt, vali.txt into "
-        "FOLDER/letor/MQ2008_Fold1, and set MUSICSIM_SHARED_DATA to FOLDER",
+        "bigann10k": "is absent. Get it from https://github.com/.* put bigann10k.npz into FOLDER/bigann10k, and set "
+        "MUSICSIM_SHARED_DATA to FOLDER",
     }.items():
         with pytest.raises(DataSetAbsentError, match=said):
             ms.datasets.find(name)
@@ -151,6 +154,24 @@ def test_failed_download_leaves_nothing(home, rows, source, how):
     assert (ms.datasets.fetch("rows") / "rows.csv").read_bytes() == ROWS, "the next try succeeds"
 
 
+def test_file_in_an_archive_or_compressed_is_unpacked(home, source, monkeypatch):
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("in it/b.csv", ROWS)
+    source.answers |= {"/a.csv.gz": gzip.compress(ROWS), "/all.zip": zipped.getvalue()}
+    digest = hashlib.sha256(ROWS).hexdigest()
+    made = [DataFile("a.csv", digest, f"{source.address}/a.csv.gz")]
+    made.append(DataFile("b.csv", digest, f"{source.address}/all.zip#in it/b.csv"))
+    known = DataSet("rows", "Rows", "a book", "CC0", "rows", folder="rows", files=tuple(made))
+    monkeypatch.setattr("musicsim.datasets.registry._DATA_SETS", (known,))
+    folder = ms.datasets.fetch("rows")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"a.csv": ROWS, "b.csv": ROWS}
+    (folder / "b.csv").unlink()
+    source.answers["/all.zip"] = b"no archive"
+    with pytest.raises(DataSetAbsentError, match=r"all\.zip arrived damaged"):
+        ms.datasets.fetch("rows")
+
+
 def test_mirror_serves_files_compressed_or_not(home, source, monkeypatch):
     text = b"B,1,1,1,1\n"
     file = DataFile("balance-scale.data", hashlib.sha256(text).hexdigest())
@@ -173,8 +194,8 @@ def test_mirror_serves_files_compressed_or_not(home, source, monkeypatch):
 
 
 def test_set_without_address_is_not_fetched(home, source):
-    with pytest.raises(DataSetAbsentError, match=r"Get it from https://www\.cs\.cornell\.edu"):
-        ms.datasets.fetch("yes")
+    with pytest.raises(DataSetAbsentError, match=r"Get it from https://github\.com/alphaprime"):
+        ms.datasets.fetch("aset400")
     assert not any(path.is_file() for path in home.rglob("*"))
 
 
