@@ -209,7 +209,7 @@ def main(
         ``--full``, and the only protocol is the full one.
     differs : mapping of str to str, optional
         For a script that repeats a paper's table or figure: "of" names it, and "splits", "grid" and "size" each say how
-        the full protocol differs from the paper's there. docs/research/coverage.md has a table of these.
+        the full protocol differs from the paper's there. docs/research/figures.md has a table of these.
     arguments : sequence of str
         Used instead of the command line.
     """
