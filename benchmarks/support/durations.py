@@ -17,7 +17,7 @@ class Stopwatch:
     Parameters
     ----------
     file : Path or None
-        Where the seconds are stored; None is nowhere, for runs that do not resume.
+        File with the seconds; None for runs that do not resume.
     """
 
     def __init__(self, file: Path | None = None) -> None:

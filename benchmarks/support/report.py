@@ -208,8 +208,8 @@ def main(
         says why the short form is final, or why the full form is worth running. Without `short`, there is no option
         ``--full``, and the only protocol is the full one.
     differs : mapping of str to str, optional
-        For a script that repeats a paper's table or figure: "of" names it, and "splits", "grid" and "size" each say how
-        the full protocol differs from the paper's there. docs/research/figures.md has a table of these.
+        For a script that repeats a paper's table or figure. "of" names it. "splits", "grid" and "size" each say how the
+        full protocol differs from the paper's. docs/research/figures.md has a table of these.
     arguments : sequence of str
         Used instead of the command line.
     """

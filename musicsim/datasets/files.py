@@ -94,7 +94,7 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     name : str
         Name of a data set, as listed by :func:`list_datasets`.
     folder : path, optional
-        Where to put it, instead of the cache. To use the data from there, set ``MUSICSIM_SHARED_DATA`` to this folder.
+        Used instead of the cache. To use the data from there, set ``MUSICSIM_SHARED_DATA`` to this folder.
 
     Returns
     -------

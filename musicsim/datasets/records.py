@@ -6,7 +6,7 @@ from typing import Literal
 __all__ = ["DataFile", "DataSet", "Fetcher"]
 
 Fetcher = Literal["", "bundled", "openml", "covtype", "rcv1"]
-"""scikit-learn's way to the data: its own copy, ``fetch_openml``, ``fetch_covtype`` or ``fetch_rcv1``; "" is none."""
+"""scikit-learn's way to the data: its own copy, ``fetch_openml``, ``fetch_covtype`` or ``fetch_rcv1``, or ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,8 @@ class DataFile:
     sha256 : str or None
         Of the content, without ``.xz``; None is "not recorded".
     address : str
-        Where the file can be fetched; "" is nowhere. "#NAME" at the end is the name in an archive, and a ".gz" that
-        `path` does not have is removed.
+        Address to fetch the file from; "" if there is no such address. After "#" comes the name in an archive. A ".gz"
+        that `path` does not have is removed.
     """
 
     path: str
@@ -51,7 +51,7 @@ class DataSet:
     fetcher : str
         One of :data:`Fetcher`.
     openml_id : int
-        Number of the data set at OpenML; 0 is none.
+        Number of the data set at OpenML, or 0.
     content_sha256 : str
         Of rows and classes as :func:`musicsim.datasets.load` returns them, where the order of the rows matters and the
         source does not promise it. "" is not checked.

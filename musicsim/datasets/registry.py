@@ -100,8 +100,7 @@ _DATA_SETS = (
         title="A fifth of ISOLET",
         source=(
             "https://github.com/jlsuarezdiaz/pyDML (data/isolet5.data.Z) and "
-            "https://github.com/anony259106/icml2024 (data/isolet.mat), each converted to X and y of an "
-            ".npz file; better fetch `isolet`, which has all rows"
+            "https://github.com/anony259106/icml2024 (data/isolet.mat), converted to .npz files. `isolet` has all rows"
         ),
         license="CC BY 4.0",
         layout=(
@@ -130,9 +129,8 @@ _DATA_SETS = (
         name="mnist_20k",
         title="20,000 digits of MNIST",
         source=(
-            "https://github.com/cazala/mnist (src/digits, the first 10,000 for training, sorted by digit) "
-            "and https://github.com/unixpickle/mnistlite (data/t10k-*.gz, the test digits), each converted "
-            "to X and y of an .npz file; better fetch `mnist`, which has all rows"
+            "https://github.com/cazala/mnist (src/digits: 10,000 training digits, sorted) and "
+            "https://github.com/unixpickle/mnistlite (data/t10k-*.gz), converted to .npz files. `mnist` has all rows"
         ),
         license="MIT (cazala/mnist); unknown for the test digits: ask the authors",
         layout="two .npz files with X (10,000 x 784 bytes) and y",

@@ -104,8 +104,8 @@ def test_absent_data_are_listed_and_fetched_if_asked(checkout, capsys, monkeypat
     absent = [line for line in said if line.startswith("absent: ")]
     assert absent[:3] == absent[3:], "before and after"
     assert "aotm, Art of the Mix 2003: pairs of consecutive songs, for one, two. Run `python -c" in absent[0]
-    assert "fetch('mnist')" in absent[2], "of alternatives, the one that can be fetched"
-    assert "Get it from https://github.com/alphaprime" in absent[1]
+    assert "fetch('mnist')" in absent[1], "of alternatives, the one that can be fetched"
+    assert "Get it from https://github.com/alphaprime" in absent[2]
     assert fetched == []
     assert run(["one", "two"], fetch=True)
     said = capsys.readouterr().out
