@@ -138,6 +138,7 @@ def test_printed_results_never_replace_full_protocol(tmp_path, capsys):
     assert read("benchmarks/order", tmp_path) == short
     keep_printed(json.dumps(full), tmp_path)
     keep_printed(json.dumps(short), tmp_path)
+    keep_printed(json.dumps(full | {"commit": "0abc-dirty"}), tmp_path)
     assert read("benchmarks/order", tmp_path) == full
     assert [path.name for path in tmp_path.rglob("*.*")] == ["order.json"]
     assert capsys.readouterr().out.splitlines() == [
@@ -146,6 +147,7 @@ def test_printed_results_never_replace_full_protocol(tmp_path, capsys):
         "other: not kept, for there is no benchmarks/other.py",
         "order: kept",
         "order: not kept, for the kept result is of the full protocol",
+        "order: not kept, for it was run with uncommitted changes, which nobody else has",
     ]
     with pytest.raises(SystemExit, match="no benchmark has printed its JSON object"):
         keep_printed("Traceback", tmp_path)
