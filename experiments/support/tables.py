@@ -102,7 +102,9 @@ def data_sets() -> Iterator[tuple[str, ...]]:
     ways = {"bundled": "comes with scikit-learn", "openml": "OpenML", "covtype": "scikit-learn", "rcv1": "scikit-learn"}
     yield "name", "data", "source", "license", "`fetch` gets it from", "layout", "read by"
     for one in list_datasets():
-        way = ways.get(one.fetcher) or ("the source" if one.can_be_fetched else "a mirror only")
+        has_addresses = bool(one.files) and all(file.address for file in one.files)
+        places = [ways[one.fetcher]] if one.fetcher else []
+        way = " or ".join([*places, *(["the source"] if has_addresses else [])]) or "a mirror only"
         read_by = ", ".join(f"`{reader}`" for reader in one.read_by)
         yield f"`{one.name}`", one.title, one.source, one.license, way, one.layout, read_by
 

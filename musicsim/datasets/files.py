@@ -21,7 +21,7 @@ from musicsim.datasets.records import DataFile, DataSet
 from musicsim.datasets.registry import get_dataset
 from musicsim.errors import DataSetAbsentError
 
-__all__ = ["data_home", "fetch", "find", "hash_files", "is_present", "open_text"]
+__all__ = ["data_home", "fetch", "fetched_folder", "find", "hash_files", "is_present", "open_text"]
 
 _XZ = ".xz"
 
@@ -74,7 +74,7 @@ def is_present(name: str) -> bool:
     try:
         find(name)
     except DataSetAbsentError:
-        return bool(data_set.fetcher) and scikit_learn.is_fetched(data_set, data_home() / data_set.folder)
+        return fetched_folder(data_set) is not None
     return True
 
 
@@ -118,16 +118,18 @@ def fetch(name: str, folder: str | os.PathLike[str] | None = None) -> Path:
     target = home / data_set.folder
     mirror = os.environ.get("MUSICSIM_DATA_URL", "").rstrip("/")
     if not folder and is_present(name):
-        return find(name) if data_set.files and not scikit_learn.is_fetched(data_set, target) else target
-    if data_set.files and (mirror or not data_set.fetcher):
-        for file in data_set.files:
-            if not _on_disk(target / file.path):
-                _fetch_file(data_set, file, mirror, target)
-    elif data_set.fetcher:
+        return fetched_folder(data_set) or find(name)
+    if data_set.fetcher and not (mirror and data_set.files):
         try:
             scikit_learn.fetch(data_set, target)
         except (OSError, ValueError) as error:
-            raise DataSetAbsentError(f"{data_set.title} could not be fetched by scikit-learn: {error}") from error
+            if not data_set.files:
+                raise DataSetAbsentError(f"{data_set.title} could not be fetched by scikit-learn: {error}") from error
+        else:
+            return target
+    for file in data_set.files:
+        if not _on_disk(target / file.path):
+            _fetch_file(data_set, file, mirror, target)
     return target
 
 
@@ -144,10 +146,10 @@ def hash_files(name: str) -> dict[str, str]:
     for file in data_set.files:
         found = next(filter(None, (_on_disk(folder / file.path) for folder in _folders(data_set))), None)
         hashes[f"{data_set.folder}/{file.path}"] = hash_file(found) if found else "absent"
-    if data_set.fetcher and (not hashes or "absent" in hashes.values()):
-        fetched = scikit_learn.hash_fetched(data_set, data_home() / data_set.folder)
-        return fetched or hashes or {data_set.name: "absent"}
-    return hashes
+    if hashes and "absent" not in hashes.values():
+        return hashes
+    folder = fetched_folder(data_set)
+    return scikit_learn.hash_fetched(data_set, folder) if folder else hashes or {data_set.name: "absent"}
 
 
 def hash_file(path: Path) -> str:
@@ -157,6 +159,13 @@ def hash_file(path: Path) -> str:
         while block := stream.read(1 << 20):
             hashed.update(block)
     return hashed.hexdigest()
+
+
+def fetched_folder(data_set: DataSet) -> Path | None:
+    """Return the folder in which scikit-learn's fetcher has stored a data set, or None."""
+    if not data_set.fetcher:
+        return None
+    return next((folder for folder in _folders(data_set) if scikit_learn.is_fetched(data_set, folder)), None)
 
 
 def _folders(data_set: DataSet) -> list[Path]:

@@ -51,19 +51,19 @@ def load(data_set: DataSet, folder: Path) -> Rows:
 
 def is_fetched(data_set: DataSet, folder: Path) -> bool:
     """Return whether the fetcher has stored the data set in `folder`."""
+    if data_set.fetcher == "bundled":
+        return True
     if data_set.fetcher == "openml":
         return bool(_openml_files(folder))
     return any(folder.rglob("samples*"))
 
 
 def hash_fetched(data_set: DataSet, folder: Path) -> dict[str, str]:
-    """Return the SHA-256 of the source's files; empty if they were not fetched.
+    """Return the SHA-256 of the files of a data set that was fetched into `folder`.
 
     OpenML's are hashed as served. For the others, these are the hashes that scikit-learn's fetcher checks, because it
     stores only the arrays.
     """
-    if not is_fetched(data_set, folder):
-        return {}
     if data_set.fetcher == "openml":
         hashes = {}
         for path in _openml_files(folder):
@@ -92,7 +92,7 @@ def _archives(data_set: DataSet) -> list[Any]:
 
 def _openml_files(folder: Path) -> list[Path]:
     """Return the data files in scikit-learn's cache of OpenML's answers; descriptions are left out."""
-    return sorted(path for path in folder.rglob("*.gz") if "api" not in path.parts)
+    return sorted(path for path in (folder / "openml").rglob("*.gz") if "api" not in path.parts)
 
 
 def _load_bundled(data_set: DataSet) -> Rows:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from musicsim.datasets import scikit_learn
-from musicsim.datasets.files import data_home, open_text
+from musicsim.datasets.files import fetched_folder, open_text
 from musicsim.datasets.registry import get_dataset
 from musicsim.datasets.scikit_learn import Rows
 from musicsim.errors import DataSetAbsentError
@@ -50,8 +50,8 @@ def load(name: str) -> Rows:
             return _read_csv(name)
         except DataSetAbsentError:
             pass  # OpenML's copy may be there
-    folder = data_home() / data_set.folder
-    if data_set.fetcher != "bundled" and not scikit_learn.is_fetched(data_set, folder):
+    folder = fetched_folder(data_set)
+    if folder is None:
         raise DataSetAbsentError(f"{data_set.title} is absent. {data_set.how_to_get}")
     X, y = scikit_learn.load(data_set, folder)
     if name == "rcv1":

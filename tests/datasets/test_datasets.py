@@ -215,6 +215,25 @@ def test_openml_set_is_fetched_once_and_hashed_as_served(home, source, caplog):
     assert "are not those of the kept results" in caplog.text
 
 
+def test_openml_set_in_a_folder_is_a_shared_one(home, source, tmp_path, monkeypatch):
+    arff = b"@relation r\n@attribute a numeric\n@attribute class {b,g}\n@data\n1,g\n"
+    source.serve_openml(59, arff, "class", 1)
+    assert ms.datasets.fetch("ionosphere", tmp_path / "mine") == tmp_path / "mine/uci"
+    assert not ms.datasets.is_present("ionosphere")
+    monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path / "mine"))
+    assert ms.datasets.is_present("ionosphere")
+    assert ms.datasets.load("ionosphere")[0].tolist() == [[1]]
+
+
+def test_without_openml_the_file_at_its_source_is_fetched(home, source, monkeypatch):
+    file = DataFile("balance-scale.data", hashlib.sha256(b"B,1\n").hexdigest(), f"{source.address}/uci.data")
+    made = DataSet("balance", "Balance", "UCI", "x", "x", folder="uci", files=(file,), fetcher="openml", openml_id=11)
+    monkeypatch.setattr("musicsim.datasets.registry._DATA_SETS", (made,))
+    source.answers["/uci.data"] = b"B,1\n"
+    assert ms.datasets.fetch("balance") == home / "uci"
+    assert ms.datasets.load("balance")[0].tolist() == [[1]]
+
+
 def test_openml_that_fails_is_reported(home, source):
     with pytest.raises(DataSetAbsentError, match=r"ISOLET \(UCI\) could not be fetched by scikit-learn"):
         ms.datasets.fetch("isolet")
