@@ -46,6 +46,18 @@ def test_parts_have_stated_sizes(load, shape, n_test, n_classes):
     assert len(np.unique(part.y.reshape(shape[0], -1)[:, -1])) == n_classes
 
 
+def test_whole_sets_of_scikit_learn_replace_absent_files(shared, monkeypatch, rng):
+    y = rng.integers(10, size=70_000)
+    X = np.c_[y, np.arange(70_000) % 2].astype(float)
+    monkeypatch.setattr("experiments.support.hashing.load", lambda name: (X, y))
+    digits = mnist_part()
+    assert (len(digits.X), len(digits.X_test)) == (10_000, 10_000)
+    assert np.array_equal(digits.y, np.sort(y[:10_000])), "sorted, like the file"
+    assert np.array_equal(digits.X[:, 0] * 255.0, digits.y)
+    assert np.array_equal(digits.y_test, y[60_000:])
+    assert (len(covtype_part(0).X), len(covtype_part(0).X_test)) == (8_000, 2_000)
+
+
 @needs_sets
 def test_each_artist_has_one_tag():
     part = artist_part(0)

@@ -62,6 +62,13 @@ def test_isolet_parts_share_no_row():
     assert 1 - KNeighborsClassifier(3).fit(X, y).score(X_test, y_test) == pytest.approx(0.186, abs=5e-4)
 
 
+def test_isolet_of_openml_has_rows_of_thesis(shared, monkeypatch):
+    monkeypatch.setattr("experiments.support.uci.load", lambda name: (np.arange(7797.0)[:, None], np.arange(7797)))
+    X, y, X_test, y_test = load_isolet()
+    assert (len(X), len(X_test)) == (6238, 1559)
+    assert np.array_equal(np.r_[X[:, 0], X_test[:, 0]], np.r_[y, y_test])
+
+
 def test_class_column_is_separated_from_features(shared):
     (shared / "uci").mkdir()
     (shared / "uci" / "ionosphere.data").write_text("1,2,g\n3,4,b\n")
