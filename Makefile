@@ -9,7 +9,7 @@
 ## make docs      the documentation as a site, in site/; warnings are errors
 ## make pictures  the pictures of the pages, from the demo; MUSIC=folder: also those of real recordings; PARTS="listen tour"
 ## make bench     the claims about speed, against their rivals; KEEP=1 updates docs/results and the tables
-## make reproduce the experiments and their claims; KEEP=1 updates docs/results and the tables; FULL=1: the full protocols
+## make reproduce the experiments and their claims; FETCH=1 downloads absent data first; KEEP=1, FULL=1
 ## make torture   kills, full disks and damaged files for 20 minutes; LONG=1: 3 hours
 ## make newest    all tests with the newest versions of all libraries
 ## make lock      lock the newest versions, and list them in docs/project/licences.md
@@ -140,7 +140,7 @@ bench: $(VENV)/tested rivals
 
 # Rivals that are absent (make rivals; lightgbm and snowballstemmer, of the extra bench) leave their rows out, and are named.
 reproduce: $(VENV)/tested
-	nice -n 19 $(BIN)/python -m experiments reproduce $(if $(FULL),--full) $(if $(KEEP),--keep) $(EXPERIMENTS)
+	nice -n 19 $(BIN)/python -m experiments reproduce $(if $(FULL),--full) $(if $(KEEP),--keep) $(if $(FETCH),--fetch) $(EXPERIMENTS)
 
 docs: $(VENV)/tested
 	$(BIN)/python -m docs.site

@@ -21,10 +21,11 @@ from scipy.signal import lfilter
 from sklearn.cluster import MiniBatchKMeans
 from threadpoolctl import threadpool_limits
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, main, race, shared_data, version
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, load_found, main, race, version
 from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from musicsim._arrays import Float32Array, FloatingArray, Int64Array
 from musicsim.codebook import Codebook
+from musicsim.datasets import find
 from musicsim.extras import install_command
 
 N_CODEWORDS, TAU = 1024, 8
@@ -246,14 +247,9 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     settings.facts.update(n_codewords=N_CODEWORDS, tau=TAU, n_features=39, threads=1)
     frames = synthetic_frames(n_frames + 40 * SONG, settings.seed)
     sets = {"synthetic": (frames[:n_frames], frames[n_frames:], n_songs)}
-    folder = shared_data()
-    if folder is not None and (folder / "audio").is_dir():
-        progress("frames of the recordings in the optional data folder, by librosa")
-        train, held_out = recorded_frames(folder / "audio")
-        sets["recordings"] = (train, held_out, min(n_songs, len(held_out) // SONG))
-    else:
-        progress("no optional data folder (MUSICSIM_SHARED_DATA): synthetic frames only")
-        settings.facts["recordings"] = "left out: no optional data folder"
+    frames_of = {"recordings": lambda: recorded_frames(find("audio"))}
+    for name, (train, held_out) in load_found(frames_of, settings, progress, "recordings").items():
+        sets[name] = (train, held_out, min(n_songs, len(held_out) // SONG))
     if not version("faiss-cpu"):
         settings.facts["faiss"] = f"rival not installed: {install_command('bench')}"
         progress(settings.facts["faiss"])

@@ -27,22 +27,13 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.support.columns import NUMBER_0, KeptRows, Lines, Table, format_share, list_values
 from benchmarks.support.encoding import ENDINGS, encode
-from benchmarks.support.report import (
-    Claim,
-    Progress,
-    Row,
-    Settings,
-    at_least,
-    at_most,
-    main,
-    race,
-    shared_data,
-    version,
-)
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, race, version
 from benchmarks.support.rival import RivalError, RivalProcess
 from musicsim._arrays import Float32Array
 from musicsim.audio import analyze_sound, decode, delta_mfcc, derivatives
+from musicsim.datasets import find
 from musicsim.demo import SAMPLE_RATE, plan_collection, render
+from musicsim.errors import DataSetAbsentError
 
 REFERENCE_SR = 22050
 
@@ -135,8 +126,10 @@ def start_analyzer(
 
 def recordings(folder: Path, seed: int) -> list[Path]:
     """Return two recordings per suffix: those of the data folder; missing ones are encoded from its longest."""
-    data = shared_data()
-    originals = sorted((data / "audio" / "originals").glob("*.*")) if data else []
+    try:
+        originals = sorted((find("audio") / "originals").glob("*.*"))
+    except DataSetAbsentError:
+        originals = []
     long = [p for p in originals if p.stat().st_size > 500_000]
     if long:
         pieces = {p.stem: decode(p, sr=44100).samples for p in sorted(long, key=lambda p: -p.stat().st_size)[:2]}
@@ -269,7 +262,7 @@ if __name__ == "__main__":
         "extraction",
         "features of a file",
         run,
-        data=("audio/originals",),
+        data=("audio",),
         rivals=("librosa", "bliss-audio", "av", "soxr", "soundfile"),
         short="5 of 15 repeats. The full form is worth running for FLAC, which only just misses its goal",
     )

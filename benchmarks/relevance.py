@@ -12,7 +12,6 @@ hetrec2011-lastfm-2k it is also compared with scikit-learn's Jaccard distance of
 seconds scaled up to all items. The rivals must return the same results.
 """
 
-import lzma
 import multiprocessing
 import resource
 import time
@@ -25,8 +24,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, load_found, main
 from musicsim._arrays import Float32Array, Float64Array, Int32Array, Int64Array, IntegerArray
+from musicsim.datasets import open_text
 from musicsim.relevance import Relevance
 
 HETREC = "hetrec2011-lastfm-2k"
@@ -58,9 +58,9 @@ def generated_plays(n_users: int, seed: int) -> Plays:
     return users.astype(np.int32), names[ranks].astype(np.int32), counts.astype(np.float32)
 
 
-def recorded_plays(folder: Path) -> Plays:
+def recorded_plays() -> Plays:
     """Return listeners, artists and counts of hetrec2011-lastfm-2k, both numbered from 0."""
-    with lzma.open(folder / "user_artists.dat.xz", "rt") as lines:
+    with open_text(HETREC, "user_artists.dat") as lines:
         table = np.loadtxt(lines, dtype=np.int64, skiprows=1)
     users, artists = (np.unique(table[:, i], return_inverse=True)[1].astype(np.int32) for i in (0, 1))
     return users, artists, table[:, 2].astype(np.float32)
@@ -203,13 +203,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     """Measure hetrec2011-lastfm-2k and 5 million generated plays, or 50 million with ``--full``."""
     rows: list[Row] = []
     claims: list[Claim] = []
-    shared = shared_data()
     data = HETREC
-    if shared is None:
-        settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-        claims.append(at_most(FIRST_CALL, None, 3.0))
-    else:
-        plays = recorded_plays(shared / data)
+    for plays in load_found({HETREC: recorded_plays}, settings, progress).values():
         fresh = fresh_rows(data, plays)
         raced, claim = race_rows(data, matrix(plays), settings, dense=True)
         rows += [*fresh, *raced]

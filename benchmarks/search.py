@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.large_library import VECTOR_DIMENSIONS, drawn_vectors
 from benchmarks.support.columns import SIGNIFICANT_2, KeptRows, Lines, Table, format_significant, list_values
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, main, shared_data, version
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, at_most, load_found, main, version
 from benchmarks.support.rival import Answer, RivalError, RivalProcess, timed
 from benchmarks.support.search_data import REAL_SETS, hard, hold_out, separated
 from musicsim._arrays import Float32Array, Int64Array
@@ -474,7 +475,7 @@ def leads(label: str, rows: Sequence[Row]) -> list[Claim]:
     return made
 
 
-def cases(settings: Settings) -> Iterator[Case]:
+def cases(settings: Settings, progress: Progress) -> Iterator[Case]:
     """Yield the data of each case, made just in time."""
     seed, full = settings.seed, settings.full
     mixtures = [("hard", "hard", hard, 200_000), ("separated", "separated", separated, 200_000)]
@@ -487,14 +488,10 @@ def cases(settings: Settings) -> Iterator[Case]:
     drawn = np.concatenate(list(drawn_vectors(200_000 + N_QUERIES, VECTOR_DIMENSIONS, seed)))
     X, Q = drawn[:-N_QUERIES], drawn[-N_QUERIES:]
     yield Case("like the app's", "app", X, Q, contenders(len(X), seed, full=full, slow=full))
-    folder = shared_data()
-    if folder is None:
-        settings.facts["real vectors"] = "left out: no folder of public data sets"
-        return
-    for name, load in REAL_SETS.items():
-        if full or name == next(iter(REAL_SETS)):
-            X, Q = hold_out(load(folder), N_QUERIES, seed)
-            yield Case(name, "real", X, Q, contenders(len(X), seed, full=full))
+    wanted = REAL_SETS if full else dict(islice(REAL_SETS.items(), 1))
+    for name, vectors in load_found(wanted, settings, progress, "real vectors").items():
+        X, Q = hold_out(vectors, N_QUERIES, seed)
+        yield Case(name, "real", X, Q, contenders(len(X), seed, full=full))
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
@@ -509,7 +506,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         for contender in contenders(5_000, settings.seed, full=False, slow=False):  # compile our kernels
             if not contender.rival:
                 contender.build(small[0]).ask(small[1], (contender.knob or (0,))[0])
-        for case in cases(settings):
+        for case in cases(settings, progress):
             progress(f"{case}: {len(case.X):,} x {case.X.shape[1]} and {len(case.Q)} queries drawn")
             measured = measure(case, progress)
             rows += measured
@@ -567,7 +564,7 @@ if __name__ == "__main__":
         "search",
         "indexes for nearest neighbors",
         run,
-        data=("spotify_msd", "mnist", "bigann10k"),
+        data=("spotify_msd", "mnist_20k", "bigann10k"),
         rivals=("scikit-learn", *_RIVALS),
         short="without 2,000 hard clusters, MNIST, SIFT, tune, faiss HNSW and most settings of annoy, "
         "partitions and spill trees; voyager only on hard and real vectors",

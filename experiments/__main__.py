@@ -84,13 +84,14 @@ def main() -> None:
     run.add_argument("names", nargs="*", metavar="NAME", help="only these (all but those that take an hour)")
     run.add_argument("--full", action="store_true", help="the full protocols; takes days, goes on when stopped")
     run.add_argument("--keep", action="store_true", help="put the results in place of the kept ones in docs/results")
+    run.add_argument("--fetch", action="store_true", help="first download absent data that have an address")
     run.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="so many at once (cores)")
     commands.add_parser("keep", help="keep the JSON objects of benchmarks that come in by stdin")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM also stops the running experiments
     failed = False
     if given.command == "reproduce":
-        failed = not reproduce(given.names, full=given.full, keep=given.keep, jobs=given.jobs)
+        failed = not reproduce(given.names, full=given.full, keep=given.keep, jobs=given.jobs, fetch=given.fetch)
     if given.command == "keep":
         keep_printed(sys.stdin.read())
     if given.command != "reproduce" or given.keep:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.columns import SHARE_2, Column, KeptRow, Table, list_columns
-from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, Skipped, at_least, at_most, main
 from experiments.support.tempo_key_labels import read_labels
 from musicsim._arrays import Float64Array
 from musicsim.audio import (
@@ -39,8 +39,10 @@ from musicsim.audio import (
     mfcc,
     rhythm,
 )
+from musicsim.datasets import find
 from musicsim.demo.collection import SongPlan, plan_collection
 from musicsim.demo.synthesis import draw_scale
+from musicsim.errors import DataSetAbsentError
 
 Key = tuple[str | None, str | None]
 
@@ -199,13 +201,14 @@ def loudness_of_samples(y: npt.NDArray[np.floating], sr: int = SAMPLE_RATE) -> f
 def _recordings(settings: Settings) -> Iterator[dict[str, Any]]:
     import librosa
 
-    shared = shared_data()
-    if shared is None:
-        settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+    try:
+        folder = find("audio")
+    except DataSetAbsentError as absent:
+        settings.facts["data"] = str(absent)
         return
     loudness, brightness = [], []
     keys: list[tuple[Key, Key]] = []
-    for path in sorted((shared / "audio").glob("[oe]*/*")):
+    for path in sorted(folder.glob("[oe]*/*")):
         if path.name in NO_MUSIC:
             continue
         y = decode(path, sr=SAMPLE_RATE).samples

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.columns import Column, Table, list_columns
-from benchmarks.support.report import Claim, Progress, Row, Settings, format_lead, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, format_lead, load_found, main
 from experiments.reasons import fit_walk
 from experiments.support.playlist_models import demo_graph
 from experiments.support.playlists import LOADERS, Collection, Lists, demo_lists
@@ -150,9 +150,7 @@ def measure(name: str, features: Features, lists: Lists, generated: Lists, seed:
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure the published lists and the demo's."""
-    seed, shared = settings.seed, shared_data()
-    if shared is None:
-        settings.facts["data"] = "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+    seed = settings.seed
     rows: list[Row] = []
     claims: list[Claim] = []
     used: dict[str, int] = {}
@@ -165,9 +163,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         claims.extend(found[1])
         progress(collection.name)
 
-    for load in LOADERS.values() if shared else ():
-        assert shared is not None
-        collection = load(shared)
+    for collection in load_found(LOADERS, settings, progress).values():
         train, test = collection.split(0, seed)
         add(collection, features_of(collection, train, seed), fit_walk(collection, seed), test)
     with demo_library(seed, progress) as library:

@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, load_found, main
 from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbors
 from experiments.support.playlists import LOADERS, Collection, demo_lists, song_weights
 from experiments.support.uci import one_core_each
@@ -152,10 +152,8 @@ def claims_of(name: str, found: Sequence[Found], seed: int) -> list[Claim]:
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure every method on every split; five splits of all collections with ``--full``."""
-    seed, n_splits, shared = settings.seed, FULL if settings.full else SHORT, shared_data()
-    loaded = {name: load(shared) for name, load in LOADERS.items()} if shared else {}
-    if shared is None:
-        settings.facts["data"] = "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
+    seed, n_splits = settings.seed, FULL if settings.full else SHORT
+    loaded = load_found(LOADERS, settings, progress)
     with demo_library(seed, progress) as library:
         loaded[DEMO] = demo_lists(library)
         folder = library.folder

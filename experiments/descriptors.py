@@ -27,14 +27,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.support.columns import NUMBER_3, SHARE_3, KeptRows, Lines, Table, drop_zeros, find_row
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, at_least, main
 from experiments.support.descriptors import LOADERS, Collection, split_rows
 from experiments.support.uci import one_core_each
 from musicsim._arrays import Float64Array, Int64Array
@@ -208,18 +207,14 @@ def _claims(by: dict[tuple[str, str], list[Result]], seed: int) -> Iterator[Clai
         yield at_least(f"{name}: {measure} of MLR above native, lower end of the 95 % interval", low, 0.0)
 
 
-def _collections(shared: Path, settings: Settings) -> dict[str, Collection]:
-    found = {name: load(shared) for name, load in LOADERS.items()}
+def _collections(settings: Settings) -> dict[str, Collection]:
+    found = {name: load() for name, load in LOADERS.items()}
     settings.facts["songs"] = {name: len(songs.X) for name, songs in found.items()}
     return found
 
 
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """Measure every method on every split; 4 splits and few C, 10 and more of both with ``--full``."""
-    shared = shared_data()
-    if shared is None:
-        settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-        return [], [at_least("AUC of MLR above native", None, 0.0)]
     protocol = FULL if settings.full else SHORT
     settings.facts.update(asdict(protocol))
     by: dict[tuple[str, str], list[Result]] = {}
@@ -227,7 +222,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     with one_core_each() as pool:
         futures = [
             pool.submit(measure, part, method, protocol)
-            for name, songs in _collections(shared, settings).items()
+            for name, songs in _collections(settings).items()
             for part in (make_part(name, songs, split, settings.seed) for split in range(protocol.splits))
             for method in METHODS
             if method != LDA or songs.labels is not None

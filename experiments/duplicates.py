@@ -16,6 +16,7 @@ import multiprocessing
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -28,12 +29,14 @@ import soxr
 
 from benchmarks.support.columns import KeptRows, Lines, Table, find_row
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, at_least, at_most, main
 from experiments.support.piano import N_STUDIES, PIANO_RATE, Performance, find_pianos, play
 from musicsim._arrays import Float32Array
 from musicsim.audio import SAMPLE_RATE, SongFrames, decode, fluctuation, harmony, load, mfcc, spectral_shape
+from musicsim.datasets import find
 from musicsim.demo import SAMPLE_RATE as DEMO_RATE
 from musicsim.demo import SongPlan, plan_collection, render
+from musicsim.errors import DataSetAbsentError
 from musicsim.explorer.models.schema import SOUND
 from musicsim.explorer.models.similarity_model import SimilarityModel
 from musicsim.explorer.refresh.fitting import fit_sound, parts_of
@@ -352,8 +355,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     plans = plan_collection(
         n_artists_per_style=5 if settings.full else 1, n_songs_per_artist=6 if settings.full else 3, seed=settings.seed
     )
-    shared = shared_data()
-    folder = shared / "audio" if shared else None
     settings.facts.update(generated=len(plans), real=0, rate_of_generated=DEMO_RATE)
     kept = kept_parts("duplicates", settings)
     from_plan, from_study, from_file = map(kept.cache, (_from_plan, _from_study, _from_file))
@@ -370,7 +371,8 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
             parts.append(_set("piano", made, settings.seed, progress))
         else:
             progress("no piano studies: install fluidsynth, timgm6mb-soundfont and fluid-soundfont-gm")
-        if folder:
+        with suppress(DataSetAbsentError):
+            folder = find("audio")
             paths = sorted(p for part in ("excerpts", "originals") for p in (folder / part).iterdir())
             paths = [path for path in paths if not path.stem.endswith("_22k_mono")]
             settings.facts["real"] = len(paths)

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, find_row, list_values
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, format_lead, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim.datasets import find
 from musicsim.evaluation import bootstrap_pairs
 from musicsim.metric import GMML, Feedback, LGMMLByExample, feedback_metric
 
@@ -33,11 +34,7 @@ def load() -> tuple[Float64Array, Int64Array]:
     """Load z-scored statistics, and genres."""
     import pandas as pd
 
-    shared = shared_data()
-    path = None if shared is None else shared / "gtzan" / "features_30_sec.csv.xz"
-    if path is None or not path.exists():
-        raise Skipped("No GTZAN: set MUSICSIM_SHARED_DATA to the folder of public data sets.")
-    table = pd.read_csv(path)
+    table = pd.read_csv(find("gtzan", "features_30_sec.csv"))
     X = table.drop(columns=["filename", "length", "label"]).to_numpy(np.float64)
     return (X - X.mean(axis=0)) / X.std(axis=0), pd.factorize(table["label"])[0].astype(np.int64)
 

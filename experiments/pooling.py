@@ -34,7 +34,7 @@ import numpy as np
 
 from benchmarks.support.columns import SHARE_2, SHARE_3, Column, KeptRow, Table, list_columns
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Settings, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, at_least, load_found, main
 from experiments.support.descriptors import Collection, load_gtzan, load_lastfm, load_spotify
 from experiments.support.uci import one_core_each
 from musicsim._arrays import BoolArray, Float64Array, Int64Array
@@ -121,9 +121,7 @@ def load(name: str, seed: int) -> Songs:
     """Load a set, or the songs of a random sample of its artists, and fit both models and the clusters on all of it."""
     from sklearn.cluster import KMeans
 
-    shared = shared_data()
-    assert shared is not None
-    collection = SETS[name](shared)
+    collection = SETS[name]()
     artists = np.random.default_rng(seed).permutation(np.unique(collection.artists))
     if len(artists) > MAX_ARTISTS and collection.labels is not None and name != "gtzan":
         rows = np.flatnonzero(np.isin(collection.artists, artists[:MAX_ARTISTS]))
@@ -269,18 +267,15 @@ def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], l
     tasks: dict[str, Future[list[dict[str, Any]]]] = {}
     with one_core_each() as pool:
         simulations = [pool.submit(simulated, n, tau, N_SIMULATED[is_full], seed) for n in SIZES for tau in TAUS]
-        if shared_data() is None:
-            settings.facts["data"] = "absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
-        else:
-            n = N_MEASURED[is_full]
-            settings.facts.update({"libraries of each set and way": n, "artists of spotify_msd, at most": MAX_ARTISTS})
-            for name in SETS:
-                for how in ("parted", "drawn", "specialized"):
-                    tasks[f"{name}, {how}"] = pool.submit(measured, name, how, n, seed)
-                for n_songs in SONGS:
-                    tasks[f"{name}, {n_songs} songs: one removed"] = pool.submit(
-                        removed, name, n_songs, N_REMOVED[is_full], seed
-                    )
+        n = N_MEASURED[is_full]
+        settings.facts.update({"libraries of each set and way": n, "artists of spotify_msd, at most": MAX_ARTISTS})
+        for name in load_found(SETS, settings, progress):
+            for how in ("parted", "drawn", "specialized"):
+                tasks[f"{name}, {how}"] = pool.submit(measured, name, how, n, seed)
+            for n_songs in SONGS:
+                tasks[f"{name}, {n_songs} songs: one removed"] = pool.submit(
+                    removed, name, n_songs, N_REMOVED[is_full], seed
+                )
         rows = [simulation.result() for simulation in simulations]
         progress("simulated libraries")
         for name, task in tasks.items():

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.libraries import demo_library
 from benchmarks.support.columns import NUMBER_3, Column, Table, list_columns
-from benchmarks.support.report import Claim, Progress, Settings, format_lead, main, shared_data
+from benchmarks.support.report import Claim, Progress, Settings, format_lead, load_found, main
 from experiments.support.cooccurrence import cooccurrence_clusters, cooccurrence_neighbors
 from experiments.support.playlist_models import demo_graph
 from experiments.support.playlists import LOADERS, Collection, demo_lists
@@ -151,13 +151,9 @@ def summarize(name: str, model: PlaylistModel, steps: Sequence[Step], seed: int)
 def run(settings: Settings, progress: Progress) -> tuple[list[dict[str, Any]], list[Claim]]:
     """Put the reasons of generated playlists on trial."""
     seed, n = settings.seed, N_PLAYLISTS[settings.full]
-    shared = shared_data()
-    if shared is None:
-        settings.facts["data"] = "absent but for the demo: set MUSICSIM_SHARED_DATA to the folder of public data sets"
     models: dict[str, PlaylistModel] = {}
-    for name in COLLECTIONS if shared else ():
-        assert shared is not None
-        models[name] = fit_walk(LOADERS[name](shared), seed)
+    for name, published in load_found({name: LOADERS[name] for name in COLLECTIONS}, settings, progress).items():
+        models[name] = fit_walk(published, seed)
         progress(f"{name} fitted")
     with demo_library(seed, progress) as library:
         lists = demo_lists(library)

@@ -25,7 +25,6 @@ because folds share training answers (Nadeau and Bengio, Machine Learning 52, 20
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from scipy import sparse
 from benchmarks.libraries import demo_library
 from benchmarks.support.columns import KeptRows, Lines, Table, drop_zeros, format_share
 from benchmarks.support.parts import kept_parts
-from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, at_least, format_lead, load_found, main
 from experiments import audio, descriptors, listeners
 from experiments.listeners import LABELS_DIAGONAL, LABELS_FULL, LOGISTIC, Asked
 from experiments.support.audio import GMML_LOCAL, GMML_ONE, PPK, VQ, Songs, Split, codeword_vectors, lead_above_shuffled
@@ -97,12 +96,12 @@ def score_popularity(n_listeners: Float64Array, relevance: Relevance) -> float:
     return float(np.nanmean(distance_scores(order, relevance)["auc"]))
 
 
-def _measure_real_plays(folder: Path, nth: int, seed: int) -> tuple[dict[str, Lead], list[float]]:
+def _measure_real_plays(nth: int, seed: int) -> tuple[dict[str, Lead], list[float]]:
     """Return the lead of each method in AUC over z-scored descriptors of artists, and the AUC of popularity.
 
     The second AUC of popularity, and any further ones, are for the shuffled plays.
     """
-    artists = load_lastfm(folder)
+    artists = load_lastfm()
     rng = np.random.default_rng([seed, nth])
     copies = [artists, *(shuffle_listeners(artists, rng) for _ in range(COPIES_OF_PLAYS))]
     parts = [descriptors.make_part("lastfm", copy, nth, seed) for copy in copies]
@@ -211,8 +210,8 @@ def _half_width(values: Float64Array, n_folds: int) -> float:
     return float(stdtrit(n - 1, 0.975) * values.std(ddof=1) * np.sqrt(1 / n + 1 / (n_folds - 1)))
 
 
-def _measure_songs(folder: Path, by: str, nth: int, seed: int) -> dict[str, Gain]:
-    survey = load_survey(folder)
+def _measure_songs(by: str, nth: int, seed: int) -> dict[str, Gain]:
+    survey = load_survey()
 
     def build(asked: Asked) -> Iterator[Method]:
         return listeners.build_song_methods(survey.X, asked, listeners.FULL)
@@ -222,8 +221,8 @@ def _measure_songs(folder: Path, by: str, nth: int, seed: int) -> dict[str, Gain
     return gains_of(OF_SONGS, build, answers_of(survey), split, inner, COPIES_OF_SONGS, rng)
 
 
-def _measure_artists(folder: Path, by: str, nth: int, seed: int) -> dict[str, Gain]:
-    comparisons, labels = load_artists(folder)
+def _measure_artists(by: str, nth: int, seed: int) -> dict[str, Gain]:
+    comparisons, labels = load_artists()
 
     def build(asked: Asked) -> Iterator[Method]:
         return listeners.build_artist_methods(asked, labels, by == "by artist", listeners.FULL, seed)
@@ -235,7 +234,7 @@ def _measure_artists(folder: Path, by: str, nth: int, seed: int) -> dict[str, Ga
 
 def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]:
     """Measure every method that learns, on real and on shuffled evidence."""
-    n_splits, data, seed = listeners.N_FOLDS if settings.full else N_SHORT, shared_data(), settings.seed
+    n_splits, seed = listeners.N_FOLDS if settings.full else N_SHORT, settings.seed
     with demo_library(seed, progress) as library:
         snapshot = take_snapshot(library)
         rows_of = audio.chosen_songs(snapshot, None, seed)
@@ -247,15 +246,17 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
         ("songs", "bliss_triplets"): (cache(_measure_songs), ("by question", "by song")),
         ("artists", "aset400"): (cache(_measure_artists), ("by comparison", "by artist")),
     }
+    loaders = {REAL_PLAYS: load_lastfm, "bliss_triplets": load_survey, "aset400": load_artists}
+    there = load_found(loaders, settings, progress).keys()
     rows: list[Row] = []
     with one_core_each() as pool:
         of_plays = [pool.submit(cache(_measure_plays), songs, split, seed) for split in splits]
         of_real_plays, of_folds = [], {}
-        if data is not None and (data / REAL_PLAYS).is_dir() and (data / "spotify_msd").is_dir():
-            of_real_plays = [pool.submit(cache(_measure_real_plays), data, nth, seed) for nth in range(n_splits)]
+        if REAL_PLAYS in there:
+            of_real_plays = [pool.submit(cache(_measure_real_plays), nth, seed) for nth in range(n_splits)]
         for (what, name), (measure, ways) in of_answers.items():
-            for by in ways if data is not None and (data / name).is_dir() else ():
-                of_folds[what, by] = [pool.submit(measure, data / name, by, nth, seed) for nth in range(n_splits)]
+            for by in ways if name in there else ():
+                of_folds[what, by] = [pool.submit(measure, by, nth, seed) for nth in range(n_splits)]
         leads = [task.result() for task in report_each(of_plays, "plays", progress)]
         rows += _rows_of_plays(leads, splits, popularity[rows_of])
         found = [task.result() for task in report_each(of_real_plays, "real plays", progress)]

@@ -22,12 +22,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.support.columns import SHARE_3, KeptRows, Lines, Table, format_share
-from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, main, shared_data
+from benchmarks.support.report import Claim, Progress, Row, Settings, Skipped, at_least, load_found, main
 from experiments.support.game_music import CACHE
 from experiments.support.music_sets import music_sets
 from experiments.support.surveys import load_artists, load_survey
@@ -236,13 +235,13 @@ class Answered:
     is_independent: bool = True  # False: the answers of a group come from the same people, who chose from one list
 
 
-def load_answers(folder: Path) -> list[Answered]:
+def load_answers() -> list[Answered]:
     """Load both surveys."""
-    survey = load_survey(folder / "bliss_triplets")
+    survey = load_survey()
     X = survey.X / np.maximum(survey.X.std(axis=0), np.finfo(float).tiny)
     blocks = (X[:, 0:1], X[:, 8:10], X[:, 10:20], X[:, 1:8])
     odd = chosen_differences(part_costs(blocks, survey.songs, "odd"), survey.odd)
-    compared, labels = load_artists(folder / "aset400")
+    compared, labels = load_artists()
     thirds = tuple(np.asarray(part) for part in np.array_split(labels, 3, axis=1))
     asked = compared[:, [0, 1, 3]]
     like = chosen_differences(part_costs(thirds, asked, "like"), np.zeros(len(asked), np.int64))
@@ -298,7 +297,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
     def claim(words: str, coverage: float) -> None:
         claims.append(Claim(words, coverage, ".93 to .97", 0.93 <= coverage <= 0.97))
 
-    data = shared_data()
     with one_core_each() as pool:
 
         def simulate(name: str, n: int, n_repeats: int, blocks: Blocks = ()) -> None:
@@ -330,7 +328,7 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
             })  # fmt: skip
             claim(f"coverage of the bands, {n} answers to narrowing questions", float(covers.mean()))
             progress(f"narrowed, {n} answers: coverage {covers.mean():.3f}")
-        for answered in load_answers(data) if data else ():
+        for answered in load_found({"surveys": load_answers}, settings, progress).get("surveys", ()):
             for n in (100, 300):
                 splits = [pool.submit(split, answered, n, seed, r) for r in range(n_splits)]
                 agreed = np.array([task.result() for task in splits])
@@ -339,8 +337,6 @@ def run(settings: Settings, progress: Progress) -> tuple[list[Row], list[Claim]]
                     words = f"{answered.name}: how often two sets of {n} answers agree"
                     claims.append(at_least(words, float(agreed.mean()), 0.93))
                 progress(f"{answered.name}, {n} answers: {agreed.mean():.3f}")
-    if data is None:
-        settings.facts["data"] = "surveys absent: set MUSICSIM_SHARED_DATA to the folder of public data sets"
     return rows, claims
 
 

@@ -1,5 +1,6 @@
 from . import audio as audio
 from . import codebook as codebook
+from . import datasets as datasets
 from . import evaluation as evaluation
 from . import gaussians as gaussians
 from . import hashing as hashing
@@ -26,6 +27,7 @@ from .relevance import Relevance as Relevance
 from .scripting import Library as Library
 from .scripting import Models as Models
 from .scripting import Playlist as Playlist
+from .versions import show_versions as show_versions
 from .warm_up import warm_up as warm_up
 
 LIBRARY_FILE: str

@@ -25,6 +25,10 @@ class AudioTooShortError(AudioError):
     """The audio is too short for the requested features."""
 
 
+class DataSetAbsentError(MusicsimError):
+    """A public data set is not on this machine and could not be fetched; the message says how to get it."""
+
+
 class LibraryError(MusicsimError):
     """A library's folder cannot be used as requested."""
 

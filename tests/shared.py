@@ -11,6 +11,9 @@ SHARED = Path(os.environ.get("MUSICSIM_SHARED_DATA") or Path(__file__).parents[1
 RECORDINGS = sorted(p for p in (SHARED / "audio").glob("*/*.*") if p.suffix != ".md")
 FORMATS = sorted((SHARED / "audio/formats").glob("plum_*"))
 
+if SHARED.is_dir():
+    os.environ.setdefault("MUSICSIM_SHARED_DATA", str(SHARED))  # read by musicsim.datasets
+
 _WHERE = "set MUSICSIM_SHARED_DATA to the folder of public data sets"
 needs_recordings = pytest.mark.skipif(not RECORDINGS, reason=f"no recordings: {_WHERE}")
 needs_formats = pytest.mark.skipif(not FORMATS, reason=f"no recordings: {_WHERE}")

@@ -19,6 +19,7 @@ PACKAGES = [
     "audio",
     "cli",
     "codebook",
+    "datasets",
     "evaluation",
     "explorer",
     "gaussians",

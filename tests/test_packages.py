@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
 _OPTIONAL = PROJECT["project"]["optional-dependencies"]
 METHODS = {Requirement(line).name: Requirement(line) for line in PROJECT["project"]["dependencies"]}
 AUDIO = METHODS | {Requirement(line).name: Requirement(line) for line in _OPTIONAL["audio"]}
-APP = AUDIO | {Requirement(line).name: Requirement(line) for line in _OPTIONAL["app"] if line != "musicsim[audio]"}
+APP = AUDIO | {Requirement(line).name: Requirement(line) for line in _OPTIONAL["data"] + _OPTIONAL["app"][1:]}
 EXTRAS = {extra: {Requirement(line).name for line in lines} for extra, lines in _OPTIONAL.items()}
 OPTIONAL = set().union(*(EXTRAS[name] for name in ("cluster", "ear", "jams", "milvus", "mirdata", "mpd", "onnx")))
 OURS = {"musicsim", "beetsplug", "benchmarks", "experiments", "tests", "docs"}

@@ -4,11 +4,10 @@ from pathlib import Path
 
 from joblib import Memory
 
+from benchmarks.support.durations import PARTS
 from benchmarks.support.report import Settings
 
 __all__ = ["kept_parts"]
-
-PARTS = Path(__file__).parents[2] / "data" / "experiments" / "parts"
 
 
 def kept_parts(name: str, settings: Settings, folder: Path = PARTS) -> Memory:

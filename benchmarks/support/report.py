@@ -23,19 +23,27 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.support.durations import PARTS, Stopwatch
+from benchmarks.support.metric_learn_process import ENVIRONMENT
 from benchmarks.support.rival import timed
+from musicsim import datasets
 from musicsim.commit import from_git
+from musicsim.errors import DataSetAbsentError
 
-__all__ = ["Claim", "Settings", "Skipped", "at_least", "at_most", "digest", "main", "race", "shared_data", "version"]
+__all__ = ["Claim", "Settings", "Skipped", "at_least", "at_most", "digest", "load_found", "main", "race", "version"]
 
+Loaded = TypeVar("Loaded")
 Row = Mapping[str, Any]
 Progress = Callable[[str], None]
+
+_NEIGHBOR = (Path(__file__).parents[2] / "../shared/data").resolve()
+"""Next to a checkout, the folder of public data sets is found without MUSICSIM_SHARED_DATA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +60,8 @@ class Claim:
 class Settings:
     """Settings of the command line; `facts` takes all other conditions of the run (sizes, splits).
 
-    `inputs` maps the name of each measured file or folder to its :func:`digest`; `main` starts it with those of the
-    shared data.
+    `inputs` maps the name of each file that is read to its SHA-256; `main` starts it with those of the data sets.
+    Folders of music have a :func:`digest`.
 
     The other fields are for scripts that take them. `library` is the folder of a library to measure instead of the
     script's own. `music` is a folder of music, and `sets` are several. `labels` is a table of the music's labels,
@@ -112,14 +120,31 @@ def race(
     return seconds
 
 
-def shared_data() -> Path | None:
-    """Return the optional folder of public data sets, or None.
+def load_found(
+    loaders: Mapping[str, Callable[[], Loaded]], settings: Settings, progress: Progress, fact: str = "data"
+) -> dict[str, Loaded]:
+    """Load the data sets that are on this machine; the report's `fact` says how to get the absent ones."""
+    found: dict[str, Loaded] = {}
+    absent: dict[str, None] = {}
+    for name, load in loaders.items():
+        try:
+            found[name] = load()
+        except DataSetAbsentError as error:
+            progress(f"{name} is left out: {error}")
+            absent[str(error)] = None
+    if absent:
+        settings.facts[fact] = " ".join(absent)
+    return found
 
-    It is set by MUSICSIM_SHARED_DATA; otherwise it is looked for next to the checkout.
-    """
-    named = os.environ.get("MUSICSIM_SHARED_DATA")
-    folder = Path(named) if named else (Path(__file__).parents[2] / "../shared/data").resolve()
-    return folder if folder.is_dir() else None
+
+def hash_inputs(data: Iterable[str | Sequence[str]]) -> dict[str, str]:
+    """Return the SHA-256 of each file of the data sets; of alternatives, the first that is on this machine counts."""
+    hashes: dict[str, str] = {}
+    for alternatives in data:
+        names = [alternatives] if isinstance(alternatives, str) else alternatives
+        found = [datasets.hash_files(name) for name in names]
+        hashes |= next((files for files in found if "absent" not in files.values()), found[0])
+    return hashes
 
 
 def digest(path: Path) -> str:
@@ -145,7 +170,7 @@ def main(
     description: str,
     run: Callable[[Settings, Progress], tuple[Sequence[Row], Sequence[Claim]]],
     *,
-    data: Iterable[str] = (),
+    data: Iterable[str | Sequence[str]] = (),
     rivals: Iterable[str] = (),
     takes_library: bool = False,
     takes_music: bool = False,
@@ -153,6 +178,7 @@ def main(
     has_parts: bool = False,
     takes_processes: bool = False,
     short: str = "",
+    differs: Mapping[str, str] | None = None,
     arguments: Sequence[str] | None = None,
 ) -> None:
     """Read the command line, run, and print the report.
@@ -161,10 +187,12 @@ def main(
     ----------
     run : callable
         Called with a :class:`Settings` and a function that writes a line to stderr.
-    data : iterable of str
-        Files and folders of the shared data that the script reads; the report states their digests.
+    data : iterable of str or sequence of str
+        Data sets that the script reads (:mod:`musicsim.datasets`); the report states the hashes of their files. A
+        sequence has alternatives: the first that is on this machine is read.
     rivals : iterable of str
-        Distributions whose versions the report should state, besides numpy, scipy and numba.
+        Distributions whose versions the report should state, besides numpy, scipy and numba: each one that it compares
+        with or that makes its data.
     takes_library : bool
         Whether there is an option ``--library PATH``.
     takes_music : bool
@@ -179,6 +207,9 @@ def main(
         How the short form differs from the full one, for the line below each table. If there is a kept result, it also
         says why the short form is final, or why the full form is worth running. Without `short`, there is no option
         ``--full``, and the only protocol is the full one.
+    differs : mapping of str to str, optional
+        For a script that repeats a paper's table or figure. "of" names it. "splits", "grid" and "size" each say how the
+        full protocol differs from the paper's. docs/research/figures.md has a table of these.
     arguments : sequence of str
         Used instead of the command line.
     """
@@ -210,29 +241,32 @@ def main(
     if takes_sets:
         given["sets"] = tuple(given["sets"])
     settings = Settings(**{"full": True} | given)
-    shared = shared_data()
-    settings.inputs.update({part: digest(shared / part) if shared else "absent" for part in data})
+    if _NEIGHBOR.is_dir():
+        os.environ.setdefault("MUSICSIM_SHARED_DATA", str(_NEIGHBOR))
+    settings.inputs.update(hash_inputs(data))
     commit = from_git(Path(__file__).parents[2])  # before a commit during the run can change it
-    started = time.perf_counter()
+    protocol = "full" if settings.full else "short"
+    watch = Stopwatch(PARTS / name / f"seconds-{protocol}-{settings.seed}.txt" if settings.resume else None)
 
     def progress(line: str) -> None:
-        print(f"[{time.perf_counter() - started:6.1f} s] {line}", file=sys.stderr, flush=True)
+        print(f"[{watch.seconds:6.1f} s] {line}", file=sys.stderr, flush=True)
+        watch.save()
 
     try:
         rows, claims = run(settings, progress)
-    except Skipped as absent:
+    except (Skipped, DataSetAbsentError) as absent:
         settings.facts["data"] = str(absent)
         rows, claims = [], []
-    # a resumed run knows only its own time
-    seconds = "seconds of the last run" if settings.resume else "seconds"
-    settings.facts[seconds] = round(time.perf_counter() - started, 1)
+    watch.save()
+    settings.facts["seconds"] = round(watch.total, 1)
     report = {
         "name": name,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": commit,
         "machine": _machine(rivals),
         "inputs": settings.inputs,
-        "settings": {"seed": settings.seed, "protocol": "full" if settings.full else "short", **settings.facts},
+        "settings": {"seed": settings.seed, "protocol": protocol, **settings.facts},
+        "differs": dict(differs or {}),
         "rows": [dict(row) for row in rows],
         "claims": [asdict(claim) for claim in claims],
     }
@@ -243,6 +277,15 @@ def main(
         _print_tables(plain, description)
 
 
+def _recorded_version(distribution: str) -> str:
+    """Return the version of a distribution, here or in the environment of `make rivals`."""
+    if found := version(distribution):
+        return found
+    folders = [str(path) for path in ENVIRONMENT.glob("lib/python*/site-packages")]
+    in_rivals = metadata.distributions(name=distribution, path=folders) if folders else ()
+    return next((one.version for one in in_rivals), "not installed")
+
+
 def _machine(rivals: Iterable[str]) -> dict[str, Any]:
     names = dict.fromkeys(["numpy", "scipy", "numba", *rivals])
     return {
@@ -250,7 +293,7 @@ def _machine(rivals: Iterable[str]) -> dict[str, Any]:
         "cpu": _cpu_name(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: version(name) or "not installed" for name in names},
+        "versions": {name: _recorded_version(name) for name in names},
     }
 
 

@@ -18,12 +18,12 @@ because their columns share a scale.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from musicsim._arrays import Float32Array, Float64Array
+from musicsim.datasets import find
 
 __all__ = ["REAL_SETS", "hard", "hold_out", "separated"]
 
@@ -108,28 +108,28 @@ def hold_out(X: Float32Array, n_queries: int, seed: int) -> tuple[Float32Array, 
 # --- real vectors -----------------------------------------------------------------------------------
 
 
-def _spotify(folder: Path) -> Float32Array:
+def _spotify() -> Float32Array:
     """Return Spotify's audio descriptors of songs, one row per title."""
-    parts = [pd.read_csv(folder / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
+    parts = [pd.read_csv(find("spotify_msd", f"features_{size}.csv")) for size in ("15k", "5k")]
     table = pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=list(SPOTIFY))
     return _z_scored(table[list(SPOTIFY)].to_numpy(np.float64))
 
 
-def _mnist(folder: Path) -> Float32Array:
-    parts = [np.load(folder / f"mnist/{name}.npz")["X"] for name in ("mnist_t10k", "mnist_10k_cazala")]
+def _mnist() -> Float32Array:
+    parts = [np.load(find("mnist_20k", f"{name}.npz"))["X"] for name in ("mnist_t10k", "mnist_10k_cazala")]
     return np.concatenate(parts).reshape(-1, 784).astype(np.float32)
 
 
-def _sift(folder: Path) -> Float32Array:
-    return np.load(folder / "bigann10k/bigann10k.npz")["base"].astype(np.float32)
+def _sift() -> Float32Array:
+    return np.load(find("bigann10k", "bigann10k.npz"))["base"].astype(np.float32)
 
 
-REAL_SETS: dict[str, Callable[[Path], Float32Array]] = {
+REAL_SETS: dict[str, Callable[[], Float32Array]] = {
     "songs, 13 Spotify descriptors": _spotify,
     "MNIST, 784 pixels": _mnist,
     "SIFT, 128 values": _sift,
 }
-"""Each takes the folder of public data sets."""
+"""Loaders of public data sets."""
 
 
 def _z_scored(X: Float64Array) -> Float32Array:

@@ -1,6 +1,5 @@
 """Descriptors of real songs with their ground truth, from five public collections."""
 
-import lzma
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import pandas as pd
 
 from benchmarks.support.search_data import SPOTIFY
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim.datasets import find, open_text
 from musicsim.evaluation import ArtistSplit
 from musicsim.relevance import Relevance, label_codes
 
@@ -32,6 +32,7 @@ N_SIMILAR = 10
 MIN_SONGS = 3
 """Of an artist of spotify_msd."""
 
+LASTFM = "hetrec2011-lastfm-2k"
 _MIN_PLAYS = 10
 """From which a listener counts as one of an artist, as in thesis 5.4."""
 
@@ -79,22 +80,21 @@ def split_rows(artists: Int64Array, seed: int) -> tuple[Int64Array, Int64Array, 
     return train, validation, test
 
 
-def load_spotify(shared: Path) -> Collection:
+def load_spotify() -> Collection:
     """Load spotify_msd: artists with three or more songs, the artist as label, one row per title."""
-    table = _spotify_songs(shared)
+    table = _spotify_songs()
     table = table[table.groupby("Artist")["Track"].transform("size") >= MIN_SONGS]
     artists = label_codes(table["Artist"], "Artist")
     return Collection(table[list(SPOTIFY)].to_numpy(np.float64), artists, artists, inside=True)
 
 
-def load_lastfm(shared: Path) -> Collection:
+def load_lastfm() -> Collection:
     """Load the artists of spotify_msd with plays in hetrec2011-lastfm-2k: means of their songs, and their listeners."""
-    folder = shared / "hetrec2011-lastfm-2k"
     options = {"sep": "\t", "encoding": "utf-8", "encoding_errors": "replace", "quoting": 3}
-    plays = _table(folder / "user_artists.dat.xz", **options)
-    names = _table(folder / "artists.dat.xz", **options).set_index("id")["name"].str.casefold()
+    plays = _table(find(LASTFM, "user_artists.dat"), **options)
+    names = _table(find(LASTFM, "artists.dat"), **options).set_index("id")["name"].str.casefold()
     plays = plays[plays["weight"] >= _MIN_PLAYS].assign(name=plays["artistID"].map(names))
-    songs = _spotify_songs(shared)
+    songs = _spotify_songs()
     X = songs.groupby(songs["Artist"].str.casefold())[list(SPOTIFY)].mean()
     heard = plays[plays["name"].isin(X.index)]
     listeners = pd.crosstab(heard["name"], heard["userID"]).clip(upper=1)
@@ -108,32 +108,31 @@ def load_lastfm(shared: Path) -> Collection:
     )
 
 
-def load_gtzan(shared: Path) -> Collection:
+def load_gtzan() -> Collection:
     """Load GTZAN: 57 statistics of librosa's features, the genre as label; artists are unknown."""
-    table = _table(shared / "gtzan/features_30_sec.csv.xz").dropna()
+    table = _table(find("gtzan", "features_30_sec.csv")).dropna()
     X = table.drop(columns=["filename", "length", "label"]).to_numpy(np.float64)
     return Collection(X, label_codes(table["label"], "label"), np.arange(len(X)))
 
 
-def load_fma(shared: Path) -> Collection:
+def load_fma() -> Collection:
     """Load fma_ntds: 140 statistics of MFCC, Hip-Hop or Rock as label; artists are unknown, empty songs are dropped."""
-    folder = shared / "fma_ntds"
-    features = _table(folder / "fma_features.csv.xz", header=[0, 1, 2], index_col=0).dropna()
-    genres = pd.read_csv(folder / "fma_small_tracks.csv", index_col="track_id")["genre"]
+    features = _table(find("fma_ntds", "fma_features.csv"), header=[0, 1, 2], index_col=0).dropna()
+    genres = pd.read_csv(find("fma_ntds", "fma_small_tracks.csv"), index_col="track_id")["genre"]
     features = features[features.index.isin(genres.index)]
     y = label_codes(genres.loc[features.index], "genre")
     return Collection(features.to_numpy(np.float64), y, np.arange(len(y)))
 
 
-def load_cal500(shared: Path) -> Collection:
+def load_cal500() -> Collection:
     """Load CAL500: 68 Marsyas descriptors, and tags without negations; artists are unknown."""
-    with lzma.open(shared / "cal500/CAL500.arff.xz", "rt") as file:
+    with open_text("cal500", "CAL500.arff") as file:
         names, X, tags = _arff(file)
     said = [not name.startswith("NOT-") for name in names]
     return Collection(X, None, np.arange(len(X)), tags[:, said])
 
 
-LOADERS: dict[str, Callable[[Path], Collection]] = {
+LOADERS: dict[str, Callable[[], Collection]] = {
     "spotify_msd": load_spotify,
     "gtzan": load_gtzan,
     "fma_ntds": load_fma,
@@ -142,8 +141,8 @@ LOADERS: dict[str, Callable[[Path], Collection]] = {
 }
 
 
-def _spotify_songs(shared: Path) -> pd.DataFrame:
-    parts = [_table(shared / f"spotify_msd/features_{size}.csv.xz") for size in ("15k", "5k")]
+def _spotify_songs() -> pd.DataFrame:
+    parts = [_table(find("spotify_msd", f"features_{size}.csv")) for size in ("15k", "5k")]
     return pd.concat(parts).drop_duplicates(["Artist", "Track"]).dropna(subset=["Artist", *SPOTIFY])
 
 

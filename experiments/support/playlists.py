@@ -1,16 +1,15 @@
 """Collections of playlists, with attributes of their songs and splits: for experiments.playlists."""
 
 import gzip
-import lzma
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim.datasets import find, open_text
 from musicsim.explorer.playlists.fit import collect_playlists
 from musicsim.explorer.playlists.song_labels import learn_sources
 from musicsim.explorer.snapshot.snapshot import take_snapshot
@@ -51,18 +50,17 @@ def usable(playlists: Sequence[Sequence[int]]) -> Lists:
     return [playlist for playlist in without if len(playlist) > 1]
 
 
-def load_yes(shared: Path, name: str) -> Collection:
+def load_yes(name: str) -> Collection:
     """Load radio playlists of yes.com with tags of Last.fm.
 
     Only ``train.txt`` is used, because the official test lists are absent.
     """
-    folder = shared / "yes" / name
-    with lzma.open(folder / "train.txt.xz", "rt") as file:
+    with open_text("yes", f"{name}/train.txt") as file:
         ids, _, *lines = file.read().splitlines()
     playlists = usable([[int(song) for song in line.split()] for line in lines])
-    with lzma.open(folder / "tag_hash.txt.xz", "rt") as file:
+    with open_text("yes", f"{name}/tag_hash.txt") as file:
         words = [line.partition(",")[2].strip() for line in file.read().splitlines()]
-    with lzma.open(folder / "tags.txt.xz", "rt") as file:
+    with open_text("yes", f"{name}/tags.txt") as file:
         tags = [
             [] if line.strip() == "#" else [words[int(tag)] for tag in line.split()]
             for line in file.read().splitlines()
@@ -70,11 +68,11 @@ def load_yes(shared: Path, name: str) -> Collection:
     return Collection(name, len(ids.split()), playlists, [None] * len(playlists), {"tags": tags})
 
 
-def load_spotify(shared: Path) -> Collection:
+def load_spotify() -> Collection:
     """Load 300 named playlists of Spotify. A song is its title and artist, with artist and album as attributes."""
     import pandas as pd
 
-    table = pd.read_csv(shared / "spotify_msd/RA_19k.csv.xz")
+    table = pd.read_csv(find("spotify_msd", "RA_19k.csv"))
     codes = table.groupby(["song_name", "artist_name"], sort=True).ngroup().to_numpy()
     first = table.groupby(codes).first()
     playlists = usable([codes[rows].tolist() for rows in table.groupby("playlist").indices.values()])
@@ -83,12 +81,12 @@ def load_spotify(shared: Path) -> Collection:
     return Collection("spotify", len(first), playlists, [None] * len(playlists), known)
 
 
-def load_aotm(shared: Path) -> Collection:
+def load_aotm() -> Collection:
     """Load pairs of consecutive songs of Art of the Mix 2003, without attributes of the songs.
 
     Rows of the file whose ends match are joined again, so that the split does not cut a list.
     """
-    with gzip.open(shared / "aotm/aotm-bigrams.csv.gz", "rt") as file:
+    with gzip.open(find("aotm", "aotm-bigrams.csv.gz"), "rt") as file:
         pairs = [line.strip().split(",") for line in file if line.strip()]
     number: dict[str, int] = {}
     joined: Lists = []
@@ -109,9 +107,9 @@ def demo_lists(library: Library) -> Collection:
     return Collection("demo", snapshot.n_indexed, lists.rows, lists.categories)
 
 
-LOADERS: dict[str, Callable[[Path], Collection]] = {
-    "yes_small": lambda shared: load_yes(shared, "yes_small"),
-    "yes_big": lambda shared: load_yes(shared, "yes_big"),
+LOADERS: dict[str, Callable[[], Collection]] = {
+    "yes_small": lambda: load_yes("yes_small"),
+    "yes_big": lambda: load_yes("yes_big"),
     "spotify": load_spotify,
     "aotm": load_aotm,
 }

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -16,15 +16,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.support.metric_learn_process import ENVIRONMENT
 from experiments.support.game_music import CACHE
 from experiments.support.results import KEPT, OWN, ROOT, Report, keep_report, read
+from musicsim import datasets
 from musicsim.commit import from_git
-from musicsim.errors import LibraryError
-from musicsim.extensions.paper_tables.paper_tables import NothingMeasured, experiments, run_experiment, short_form
+from musicsim.errors import DataSetAbsentError, LibraryError
+from musicsim.extensions.paper_tables.paper_tables import (
+    NothingMeasured,
+    experiments,
+    read_declared,
+    run_experiment,
+    short_form,
+)
 from musicsim.progress import Canceled
 
-__all__ = ["THREADS", "reproduce"]
+__all__ = ["THREADS", "absent_data", "fetch_data", "missing", "reproduce"]
 
 _HOUR_LONG = {"families", "real_learning", "real_music"}
 """Run by name, or with all by their full protocol."""
@@ -50,8 +56,11 @@ class _Outcome:
         return f"without {', '.join(absent)}" if absent else ""
 
 
-def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int) -> bool:
+def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int, fetch: bool = False) -> bool:
     """Run experiments and print their outcomes; with `keep`, complete results replace the saved ones.
+
+    Absent data sets are listed before and after, with the way to get them. With `fetch`, those that have an address are
+    downloaded first.
 
     Returns
     -------
@@ -64,6 +73,9 @@ def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int) -> boo
     if unknown := set(names) - known:
         raise SystemExit(f"{', '.join(sorted(unknown))}: no such experiment; there are {', '.join(sorted(known))}.")
     chosen = set(names) or (known if full else known - _HOUR_LONG)
+    if fetch:
+        fetch_data(chosen)
+    _print_absent(chosen)
     # longest first keeps all cores busy to the end
     order = sorted(chosen, key=_seconds_before, reverse=True)
     print(f"{len(order)} experiments, {jobs} at once; about {_estimate(order, jobs)} by the kept results", flush=True)
@@ -80,6 +92,7 @@ def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int) -> boo
             stop.set()
             raise SystemExit("Stopped; what is done is kept, and the same command goes on.") from None
     _print(outcomes, time.perf_counter() - started)
+    _print_absent(chosen)
     if keep:
         for outcome in outcomes:
             _keep(outcome)
@@ -88,11 +101,54 @@ def reproduce(names: Sequence[str], *, full: bool, keep: bool, jobs: int) -> boo
 
 def missing(report: Report) -> list[str]:
     """Return data and rivals that a run lacked: its result is incomplete."""
-    inputs = [name for name, digest in report.get("inputs", {}).items() if digest == "absent"]
+    absent = (name for name, digest in report.get("inputs", {}).items() if digest == "absent")
+    inputs = list(dict.fromkeys(map(_data_set_of, absent)))
     rivals = [name for name, version in report["machine"]["versions"].items() if version == "not installed"]
-    if "ENVIRONMENT" in _source(report["name"]) and not ENVIRONMENT.exists():
-        rivals.append("metric-learn (make rivals)")
     return inputs + rivals
+
+
+def absent_data(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return the absent data sets of experiments, each with the experiments that read it.
+
+    Of alternatives that are all absent, the first counts that can be fetched.
+    """
+    absent: dict[str, list[str]] = {}
+    for experiment in sorted(names):
+        for alternatives in read_declared(experiment, "data") or ():
+            among = [alternatives] if isinstance(alternatives, str) else list(alternatives)
+            if not any(map(datasets.is_present, among)):
+                wanted = next(filter(_can_fetch, among), among[0])
+                absent.setdefault(wanted, []).append(experiment)
+    return absent
+
+
+def _can_fetch(name: str) -> bool:
+    data_set = datasets.get_dataset(name)
+    return bool(data_set.files) if "MUSICSIM_DATA_URL" in os.environ else data_set.can_be_fetched
+
+
+def fetch_data(names: Iterable[str]) -> None:
+    """Download the absent data sets of experiments; print the reason if one cannot be had."""
+    for name in absent_data(names):
+        print(f"{name}: fetching", flush=True)
+        try:
+            datasets.fetch(name)
+        except DataSetAbsentError as error:
+            print(f"{name}: {error}", flush=True)
+
+
+def _print_absent(names: Iterable[str]) -> None:
+    for name, readers in absent_data(names).items():
+        data_set = datasets.get_dataset(name)
+        print(f"absent: {name}, {data_set.title}, for {', '.join(readers)}. {data_set.how_to_get}", flush=True)
+
+
+def _data_set_of(file: str) -> str:
+    """Return the name of the data set that has a file, as a report names it; else the file's own name."""
+    for data_set in datasets.list_datasets():
+        if file in (f"{data_set.folder}/{one.path}" for one in data_set.files):
+            return data_set.name
+    return file
 
 
 def _source(name: str) -> str:
@@ -101,7 +157,7 @@ def _source(name: str) -> str:
 
 def _seconds(report: Report) -> float:
     settings = report["settings"]
-    seconds: float = settings.get("seconds", settings.get("seconds of the last run", 0.0))
+    seconds: float = settings.get("seconds", settings.get("seconds of the last run", 0.0))  # older results
     return seconds
 
 

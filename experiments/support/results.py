@@ -25,7 +25,7 @@ def read(name: str, folder: Path = KEPT) -> Report | None:
 
 
 def keep_report(report: Report, name: str, folder: Path = KEPT) -> str:
-    """Replace the saved report, unless only the saved one is of the full protocol.
+    """Replace the saved report, unless only the saved one is of the full protocol or the new one lacks a commit.
 
     Returns
     -------
@@ -35,6 +35,8 @@ def keep_report(report: Report, name: str, folder: Path = KEPT) -> str:
     kept = read(name, folder)
     if kept and kept["settings"].get("protocol") == "full" != report["settings"]["protocol"]:
         return "the kept result is of the full protocol"
+    if report.get("commit", "").endswith("-dirty"):
+        return "it was run with uncommitted changes, which nobody else has"
     with atomic_path(folder / f"{name}.json") as target:
         target.write_text(json.dumps(report, ensure_ascii=False) + "\n", encoding="utf-8")
     return ""

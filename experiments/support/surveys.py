@@ -1,15 +1,13 @@
 """Two surveys of listeners, thesis 2.5.2's and that of bliss, and the highest accuracy their answers allow."""
 
 import csv
-import lzma
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.support.report import Row
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim.datasets import find, open_text
 
 __all__ = [
     "Survey",
@@ -47,13 +45,12 @@ class Survey:
         return groups.ravel()
 
 
-@lru_cache(1)
-def load_survey(folder: Path) -> Survey:
+def load_survey() -> Survey:
     """Load the survey of `bliss_triplets`."""
-    with lzma.open(folder / "analysis.csv.xz", "rt", encoding="utf-8", newline="") as file:
+    with open_text("bliss_triplets", "analysis.csv") as file:
         rows = list(csv.reader(file))[1:]
     place = {row[0]: i for i, row in enumerate(rows)}
-    with (folder / "answer.csv").open(encoding="utf-8", newline="") as file:
+    with open_text("bliss_triplets", "answer.csv") as file:
         answers = list(csv.DictReader(file))
     asked = [[answer[f"song{i}"] for i in (1, 2, 3)] for answer in answers]
     return Survey(
@@ -63,10 +60,9 @@ def load_survey(folder: Path) -> Survey:
     )
 
 
-@lru_cache(1)
-def load_artists(folder: Path) -> tuple[Int64Array, Float64Array]:
+def load_artists() -> tuple[Int64Array, Float64Array]:
     """Load comparisons (m, 4) of `aset400`, except those of an artist with itself, and labels (n_artists, n_labels)."""
-    with np.load(folder / "aset400.npz") as held:
+    with np.load(find("aset400", "aset400.npz")) as held:
         triplets, labels = held["triplets"].astype(np.int64), held["labels"].astype(np.float64)
     triplets = triplets[[len(set(row)) == 3 for row in triplets.tolist()]]
     return triplets[:, [0, 1, 0, 2]], labels

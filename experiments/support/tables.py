@@ -15,6 +15,7 @@ from benchmarks.support.columns import Table
 from experiments.support.comparisons import TOPICS, first_where
 from experiments.support.quality import COMBINED, tabulate_quality
 from experiments.support.results import ROOT, Report, read
+from musicsim.datasets import list_datasets
 from musicsim.extensions.paper_tables.paper_tables import short_form
 
 __all__ = ["BLOCK", "documents", "experiments_of", "tables", "updated"]
@@ -25,6 +26,8 @@ _FIRST = {f"benchmarks: {topic}": tuple(compared) for topic, compared in TOPICS.
 """By name of a table of who is first: its benchmarks."""
 _QUALITY = "quality"
 """Name of the only table of several experiments."""
+_DATA_SETS, _PROTOCOLS = "data sets", "protocols"
+"""Names of the tables that are not of results: of :mod:`musicsim.datasets`, and of differences from the papers."""
 
 
 def documents() -> list[Path]:
@@ -42,11 +45,13 @@ def tables() -> list[str]:
     scripts = (path for package in ("experiments", "benchmarks") for path in sorted((ROOT / package).glob("*.py")))
     # most benchmarks have no table of their own, and some need packages that only they use
     declaring = [path.stem for path in scripts if "\nTABLES" in path.read_text(encoding="utf-8")]
-    return [_QUALITY, *(name for script in declaring for name in _declared(script)), *_FIRST]
+    return [_QUALITY, *_DECLARED, *(name for script in declaring for name in _declared(script)), *_FIRST]
 
 
 def experiments_of(table: str) -> tuple[str, ...]:
     """Return the experiments behind a table, with benchmarks as "benchmarks/NAME"."""
+    if table in _DECLARED:
+        return ()
     if table in _FIRST:
         return tuple(f"benchmarks/{name}" for name in _FIRST[table])
     return COMBINED if table == _QUALITY else (_place(table.partition(":")[0]),)
@@ -64,7 +69,9 @@ def _declared(script: str) -> dict[str, Table]:
 
 
 def _block(name: str) -> str:
-    if name in _FIRST:
+    if name in _DECLARED:
+        lines, below = _DECLARED[name](), ""
+    elif name in _FIRST:
         reports = [report for result in experiments_of(name) if (report := read(result))]
         lines = first_where(reports)
         below = f"{_made_by(reports, 'benchmarks')}\n\n{_not_run(name, reports)}".strip()
@@ -77,7 +84,32 @@ def _block(name: str) -> str:
     head, *rest = lines
     table = [head, ["---"] * len(head), *rest]
     text = "\n".join(f"|{'|'.join(f' {cell} ' if cell else ' ' for cell in line)}|" for line in table)
-    return f"<!-- results: {name} -->\n{text}\n\n{below}\n<!-- end -->"
+    parts = (text, below) if below else (text,)
+    return f"<!-- results: {name} -->\n" + "\n\n".join(parts) + "\n<!-- end -->"
+
+
+def protocols() -> Iterator[tuple[str, ...]]:
+    """Yield a row per experiment that repeats a paper's table or figure: how its full protocol differs."""
+    yield "experiment", "paper", "splits", "grids and accuracy", "data and size"
+    for path in sorted((ROOT / "experiments").glob("*.py")):
+        if "\nDIFFERS" in path.read_text(encoding="utf-8"):
+            differs = import_module(f"experiments.{path.stem}").DIFFERS
+            yield f"`{path.stem}`", *(differs[key] for key in ("of", "splits", "grid", "size"))
+
+
+def data_sets() -> Iterator[tuple[str, ...]]:
+    """Yield a row per public data set."""
+    ways = {"bundled": "comes with scikit-learn", "openml": "OpenML", "covtype": "scikit-learn", "rcv1": "scikit-learn"}
+    yield "name", "data", "source", "license", "`fetch` gets it from", "layout", "read by"
+    for one in list_datasets():
+        has_addresses = bool(one.files) and all(file.address for file in one.files)
+        places = [ways[one.fetcher]] if one.fetcher else []
+        way = " or ".join([*places, *(["the source"] if has_addresses else [])]) or "a mirror only"
+        read_by = ", ".join(f"`{reader}`" for reader in one.read_by)
+        yield f"`{one.name}`", one.title, one.source, one.license, way, one.layout, read_by
+
+
+_DECLARED = {_DATA_SETS: data_sets, _PROTOCOLS: protocols}
 
 
 def _kept(experiment: str, table: str) -> Report:

@@ -3,55 +3,42 @@
 import multiprocessing
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim.datasets import find, load
+from musicsim.errors import DataSetAbsentError
 
-__all__ = ["SETS", "knn_errors", "load_isolet", "load_set", "one_core_each"]
+__all__ = ["SETS", "knn_errors", "load_isolet", "one_core_each"]
 
 
-SETS = {
-    "Balance": ("balance-scale.data", 0),
-    "Ionosphere": ("ionosphere.data", -1),
-    "WDBC": ("wdbc.arff", 0),
-    "Wine": ("wine.data", 0),
+SETS: dict[str, Callable[[], tuple[Float64Array, Int64Array]]] = {
+    name: partial(load, name.lower()) for name in ("Balance", "Ionosphere", "WDBC", "Wine")
 }
-"""File, and column of the class."""
+"""Loaders of rows, and of classes 0, 1, ... in alphabetical order."""
+_N_ISOLET = 6238
+"""Training rows of the thesis."""
 
 
-def load_set(folder: Path, name: str) -> tuple[Float64Array, Int64Array]:
-    """Load the rows and classes 0, 1, ... (in alphabetical order) of one of :data:`SETS`.
+def load_isolet() -> tuple[Float64Array, Int64Array, Float64Array, Int64Array]:
+    """Load X and y of the training rows, then of UCI's own test file; they do not share speakers.
 
-    Parameters
-    ----------
-    folder : Path
-        Folder with the files of the UCI repository.
-
-    Returns
-    -------
-    X : ndarray of shape (n_rows, d)
-    y : ndarray of shape (n_rows,)
+    Without OpenML's copy, 1,560 rows of other speakers are for training.
     """
-    file, column = SETS[name]
-    lines = (folder / file).read_text(encoding="utf-8").splitlines()
-    table = np.array([line.split(",") for line in lines if line and not line.startswith("@")])
-    y = np.unique(table[:, column], return_inverse=True)[1]
-    return np.delete(table, column, axis=1).astype(np.float64), y.astype(np.int64)
-
-
-def load_isolet(folder: Path) -> tuple[Float64Array, Int64Array, Float64Array, Int64Array]:
-    """Load X and y of 1560 training rows, then of UCI's own test file; they do not share speakers."""
-    parts: list[npt.NDArray] = []
-    for file in ("isolet_1560.npz", "isolet5.npz"):
-        with np.load(folder / file) as held:
-            parts += [held["X"].astype(np.float64), held["y"].astype(np.int64)]
-    X, y, X_test, y_test = parts
-    return X, y, X_test, y_test
+    try:
+        X, y = load("isolet")
+    except DataSetAbsentError:
+        parts: list[npt.NDArray] = []
+        for file in ("isolet_1560.npz", "isolet5.npz"):
+            with np.load(find("isolet_parts", file)) as held:
+                parts += [held["X"].astype(np.float64), held["y"].astype(np.int64)]
+        return parts[0], parts[1], parts[2], parts[3]
+    return X[:_N_ISOLET], y[:_N_ISOLET], X[_N_ISOLET:], y[_N_ISOLET:]
 
 
 def knn_errors(

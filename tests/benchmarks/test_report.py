@@ -1,6 +1,9 @@
 """The output of benchmarks and experiments: a JSON object with the claims, and tables of declared columns."""
 
+import hashlib
 import json
+import lzma
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +19,8 @@ from benchmarks.support.columns import (
     shorten_lead,
     with_paper,
 )
-from benchmarks.support.report import Skipped, at_least, at_most, digest, main, race
+from benchmarks.support.report import Settings, Skipped, at_least, at_most, digest, load_found, main, race
+from musicsim.datasets import find
 
 # --- report ----------------------------------------------------------------------------------------------
 
@@ -39,7 +43,7 @@ def test_last_line_is_complete_json(capsys):
     )
     out, err = capsys.readouterr()
     report = json.loads(out.splitlines()[-1])
-    keys = ["name", "date", "commit", "machine", "inputs", "settings", "rows", "claims"]
+    keys = ["name", "date", "commit", "machine", "inputs", "settings", "differs", "rows", "claims"]
     assert list(report) == keys
     assert report["settings"]["seed"] == 7
     assert report["settings"]["protocol"] == "short"
@@ -67,21 +71,68 @@ def test_script_with_one_protocol_runs_it_in_full(capsys):
         main("trial", "a trial", _run, arguments=["--full"])
 
 
-def test_report_identifies_inputs_by_digest(capsys, tmp_path, monkeypatch):
-    (tmp_path / "songs").mkdir()
-    (tmp_path / "songs" / "a.csv").write_text("1")
+def test_report_identifies_inputs_by_hashes_of_files(capsys, tmp_path, monkeypatch):
+    (tmp_path / "covtype").mkdir()
+    (tmp_path / "covtype" / "covtype_sample.csv.xz").write_bytes(lzma.compress(b"1\n"))
     monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path))
+    monkeypatch.setenv("MUSICSIM_DATA_HOME", str(tmp_path / "none"))
 
-    def inputs():
-        main("trial", "a trial", _run, data=("songs", "plays.csv"), arguments=["--json"])
+    def inputs(*data):
+        main("trial", "a trial", _run, data=data, arguments=["--json"])
         return json.loads(capsys.readouterr().out)["inputs"]
 
-    before = inputs()
-    assert before == {"songs": digest(tmp_path / "songs"), "plays.csv": "absent"}
-    (tmp_path / "songs" / "a.csv").write_text("2")
-    assert inputs()["songs"] != before["songs"]
-    (tmp_path / "songs" / "a.csv").write_text("1")
-    assert inputs() == before
+    sample = {"covtype/covtype_sample.csv": hashlib.sha256(b"1\n").hexdigest()}  # as before compression
+    assert inputs("covtype_sample", "aotm") == sample | {"aotm/aotm-bigrams.csv.gz": "absent"}
+    assert inputs(("covtype", "covtype_sample")) == sample, "of alternatives, the one that is there"
+    assert inputs(("covtype", "aotm")) == {"covtype": "absent"}, "the first, if none is there"
+
+
+def test_absent_data_set_is_the_reason_for_no_rows(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path))
+    monkeypatch.setenv("MUSICSIM_DATA_HOME", str(tmp_path))
+    main("trial", "a trial", lambda *_: find("aotm"), data=("aotm",), arguments=["--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["rows"] == report["claims"] == []
+    assert "fetch('aotm')" in report["settings"]["data"]
+
+
+def test_data_sets_that_are_there_are_loaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path))
+    monkeypatch.setenv("MUSICSIM_DATA_HOME", str(tmp_path))
+    settings, said = Settings(), []
+    found = load_found({"a": lambda: 1, "b": lambda: find("aotm"), "c": lambda: find("aotm")}, settings, said.append)
+    assert found == {"a": 1}
+    assert settings.facts["data"].count("is absent") == 1
+    assert [line.partition(":")[0] for line in said] == ["b is left out", "c is left out"]
+
+
+def test_seconds_are_those_of_all_resumed_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.support.report.PARTS", tmp_path)
+
+    def seconds(run, *options):
+        main("trial", "a trial", run, has_parts=True, arguments=["--json", *options])
+        return json.loads(capsys.readouterr().out)["settings"]["seconds"]
+
+    def interrupted(_, progress):
+        time.sleep(0.3)
+        progress("a part is finished")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        seconds(interrupted, "--resume")
+    assert seconds(_run, "--resume") >= 0.3
+    assert seconds(_run, "--resume", "--seed=1") < 0.3, "another seed has other parts"
+    assert seconds(_run) < 0.3
+
+
+def test_versions_of_rivals_in_their_own_environment_are_recorded(capsys, tmp_path, monkeypatch):
+    made = tmp_path / "lib/python3.11/site-packages/metric_learn-0.7.0.dist-info"
+    made.mkdir(parents=True)
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: metric-learn\nVersion: 0.7.0\n")
+    monkeypatch.setattr("benchmarks.support.report.ENVIRONMENT", tmp_path)
+    main("trial", "a trial", _run, rivals=("metric-learn", "no-such-rival"), arguments=["--json"])
+    versions = json.loads(capsys.readouterr().out)["machine"]["versions"]
+    assert (versions["metric-learn"], versions["no-such-rival"]) == ("0.7.0", "not installed")
 
 
 def test_folder_digest_covers_names_and_contents(tmp_path):

@@ -57,6 +57,21 @@ def heard_library(made_once, styles_library):
     return made_once("heard", build) / "library"
 
 
+@pytest.fixture
+def shared(tmp_path, monkeypatch) -> Path:
+    """An empty folder of public data sets, and no cache of fetched ones."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(folder))
+    monkeypatch.setenv("MUSICSIM_DATA_HOME", str(tmp_path / "fetched"))
+    return folder
+
+
+@pytest.fixture
+def no_data(shared) -> None:
+    """No public data set is on this machine."""
+
+
 def call_main(module: Any, arguments: list[str]) -> None:
     """Run the last lines of a script, which call ``main``, with its constants as they are now."""
     path = Path(module.__file__)
@@ -71,12 +86,13 @@ def call_main(module: Any, arguments: list[str]) -> None:
 def run_script(heard_library, tmp_path, monkeypatch, capsys) -> RunScript:
     """Run ``python -m NAME --json`` with other constants in the module, on a small demo collection; the report."""
     monkeypatch.setattr("benchmarks.libraries.DATA_FOLDER", tmp_path)
-    monkeypatch.setattr("benchmarks.support.report.digest", lambda _: "0")  # of large files
+    monkeypatch.setattr("benchmarks.support.report.hash_inputs", lambda _: {})  # of large files
     monkeypatch.setenv("MUSICSIM_DEBIAN_MIRROR", "http://127.0.0.1:9/")  # nothing listens there
 
     def run(name: str, constants: Mapping[str, Any], *arguments: str, has_data: bool = False) -> dict[str, Any]:
         if not has_data:
             monkeypatch.setenv("MUSICSIM_SHARED_DATA", str(tmp_path / "absent"))
+            monkeypatch.setenv("MUSICSIM_DATA_HOME", str(tmp_path / "absent"))
         if not (tmp_path / "demo-0").exists():
             shutil.copytree(heard_library, tmp_path / "demo-0")
         module = importlib.import_module(name)

@@ -21,7 +21,7 @@ from experiments.support.descriptors import (
 )
 from musicsim.extensions.robustness.changes import UNCHANGED
 from musicsim.extensions.robustness.measuring import QueryResult
-from tests.shared import SHARED, needs_data
+from tests.shared import needs_data
 
 # --- descriptors -----------------------------------------------------------------------------------------
 
@@ -35,32 +35,32 @@ def write(path, text):
         file.write(text)
 
 
-def test_spotify_keeps_frequent_artists_and_unique_titles(tmp_path):
+def test_spotify_keeps_frequent_artists_and_unique_titles(shared):
     header = ",".join(["Artist", "Track", "followers", "popularity", *SPOTIFY])
     rows = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("a", "3"), ("b", "2")]
     lines = [f"{artist},{title},9,9,{','.join([str(i)] * 13)}" for i, (artist, title) in enumerate(rows)]
-    write(tmp_path / "spotify_msd/features_15k.csv.xz", "\n".join([header, *lines[:3]]))
+    write(shared / "spotify_msd/features_15k.csv.xz", "\n".join([header, *lines[:3]]))
     # the columns of the second file may stand in another order
     moved = header.replace("Artist,Track", "Track,Artist")
     swapped = [f"{title},{artist},{line.split(',', 2)[2]}" for (artist, title), line in zip(rows, lines, strict=True)]
-    write(tmp_path / "spotify_msd/features_5k.csv.xz", "\n".join([moved, *swapped[3:]]))
-    songs = load_spotify(tmp_path)
+    write(shared / "spotify_msd/features_5k.csv.xz", "\n".join([moved, *swapped[3:]]))
+    songs = load_spotify()
     assert songs.X.tolist() == [[i] * 13 for i in (0, 1, 4)]  # b has two titles, one of them twice
     assert songs.artists.tolist() == songs.labels.tolist() == [0, 0, 0]
 
 
-def test_lastfm_averages_songs_of_shared_artists(tmp_path):
+def test_lastfm_averages_songs_of_shared_artists(shared):
     header = ",".join(["Artist", "Track", *SPOTIFY])
     rows = [("One", 1), ("One", 3), ("Two", 5), ("Alone", 7), ("Unheard", 9)]
     lines = [f"{artist},{i},{','.join([str(value)] * 13)}" for i, (artist, value) in enumerate(rows)]
-    write(tmp_path / "spotify_msd/features_15k.csv.xz", "\n".join([header, *lines]))
-    write(tmp_path / "spotify_msd/features_5k.csv.xz", header)
+    write(shared / "spotify_msd/features_15k.csv.xz", "\n".join([header, *lines]))
+    write(shared / "spotify_msd/features_5k.csv.xz", header)
     names = ["id\tname", "1\tONE", "2\ttwo", "3\tAlone", "4\tElsewhere"]
     plays = [(7, 1, 10), (8, 1, 99), (7, 2, 50), (9, 2, 12), (8, 2, 9), (9, 3, 80), (9, 4, 80), (8, 4, 80)]
-    write(tmp_path / "hetrec2011-lastfm-2k/artists.dat.xz", "\n".join(names))
+    write(shared / "hetrec2011-lastfm-2k/artists.dat.xz", "\n".join(names))
     said = ["userID\tartistID\tweight", *("\t".join(map(str, play)) for play in plays)]
-    write(tmp_path / "hetrec2011-lastfm-2k/user_artists.dat.xz", "\n".join(said))
-    artists = load_lastfm(tmp_path)
+    write(shared / "hetrec2011-lastfm-2k/user_artists.dat.xz", "\n".join(said))
+    artists = load_lastfm()
     assert artists.X.tolist() == [[2.0] * 13, [5.0] * 13]
     assert artists.tags.tolist() == [[1, 1, 0], [1, 0, 1]], "nine plays are too few"
     assert artists.inside
@@ -77,31 +77,31 @@ def test_automatic_picks_best_method_in_validation():
     assert {of.method for of in found} == {"automatic"}
 
 
-def test_gtzan_excludes_length(tmp_path):
+def test_gtzan_excludes_length(shared):
     text = "filename,length,a,b,label\nx.au,7,1,2,rock\ny.au,7,3,4,jazz\nz.au,7,5,6,rock\n"
-    write(tmp_path / "gtzan/features_30_sec.csv.xz", text)
-    songs = load_gtzan(tmp_path)
+    write(shared / "gtzan/features_30_sec.csv.xz", text)
+    songs = load_gtzan()
     assert songs.X.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert songs.labels.tolist() == [0, 1, 0]
     assert len(set(songs.artists)) == 3
 
 
-def test_fma_joins_by_track_and_skips_empty_songs(tmp_path):
+def test_fma_joins_by_track_and_skips_empty_songs(shared):
     head = "features,mfcc,mfcc\nstatistics,mean,std\nnumber,01,01\ntrack_id,,\n"
-    write(tmp_path / "fma_ntds/fma_features.csv.xz", head + "5,1,2\n2,,\n9,3,4\n7,5,6\n")
-    (tmp_path / "fma_ntds/fma_small_tracks.csv").write_text("track_id,genre,title\n9,Rock,x\n2,Rock,y\n5,Hip-Hop,z\n")
-    songs = load_fma(tmp_path)
+    write(shared / "fma_ntds/fma_features.csv.xz", head + "5,1,2\n2,,\n9,3,4\n7,5,6\n")
+    (shared / "fma_ntds/fma_small_tracks.csv").write_text("track_id,genre,title\n9,Rock,x\n2,Rock,y\n5,Hip-Hop,z\n")
+    songs = load_fma()
     assert songs.X.tolist() == [[1, 2], [3, 4]]
     assert songs.labels[0] != songs.labels[1]
 
 
-def test_cal500_excludes_negative_tags(tmp_path):
+def test_cal500_excludes_negative_tags(shared):
     write(
-        tmp_path / "cal500/CAL500.arff.xz",
+        shared / "cal500/CAL500.arff.xz",
         "@relation x\n\n@attribute one numeric\n@attribute two numeric\n@attribute Calm {0,1}\n"
         "@attribute NOT-Calm {0,1}\n@attribute Loud {0,1}\n\n@data\n0.5,1,1,0,0\n2,3,0,1,1\n",
     )
-    songs = load_cal500(tmp_path)
+    songs = load_cal500()
     assert songs.X.tolist() == [[0.5, 1], [2, 3]]
     assert songs.tags.tolist() == [[1, 0], [0, 1]]
 
@@ -170,7 +170,7 @@ def test_discriminants_match_scikit_learn(rng):
     ],
 )
 def test_collections_have_stated_sizes(name, n_songs, d, n_labels):
-    songs = LOADERS[name](SHARED)
+    songs = LOADERS[name]()
     assert songs.X.shape == (n_songs, d)
     assert np.isfinite(songs.X).all()
     assert len(np.unique(songs.labels) if songs.labels is not None else []) == n_labels

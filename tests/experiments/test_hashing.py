@@ -17,7 +17,7 @@ from experiments.support.hashing import (
 )
 from musicsim.hashing import pack_bits
 from musicsim.relevance import Relevance
-from tests.shared import SHARED, needs_data
+from tests.shared import needs_data
 
 # --- hashing ---------------------------------------------------------------------------------------------
 
@@ -29,11 +29,11 @@ needs_sets = needs_data("mnist")
 @pytest.mark.parametrize(
     ("load", "shape", "n_test", "n_classes"),
     [
-        (lambda: mnist_part(SHARED), (10_000, 784), 10_000, 10),
-        (lambda: covtype_part(SHARED, 0), (8_000, 54), 2_000, 7),
-        (lambda: sift_part(SHARED, 0), (9_000, 128), 1_000, 1),
-        (lambda: gtzan_part(SHARED, 0), (700, 57), 300, 10),
-        (lambda: artist_part(SHARED, 0), (1_633, 13), 700, 351),
+        (mnist_part, (10_000, 784), 10_000, 10),
+        (lambda: covtype_part(0), (8_000, 54), 2_000, 7),
+        (lambda: sift_part(0), (9_000, 128), 1_000, 1),
+        (lambda: gtzan_part(0), (700, 57), 300, 10),
+        (lambda: artist_part(0), (1_633, 13), 700, 351),
     ],
     ids=["mnist", "covtype", "sift", "gtzan", "artists"],
 )
@@ -46,9 +46,21 @@ def test_parts_have_stated_sizes(load, shape, n_test, n_classes):
     assert len(np.unique(part.y.reshape(shape[0], -1)[:, -1])) == n_classes
 
 
+def test_whole_sets_of_scikit_learn_replace_absent_files(shared, monkeypatch, rng):
+    y = rng.integers(10, size=70_000)
+    X = np.c_[y, np.arange(70_000) % 2].astype(float)
+    monkeypatch.setattr("experiments.support.hashing.load", lambda name: (X, y))
+    digits = mnist_part()
+    assert (len(digits.X), len(digits.X_test)) == (10_000, 10_000)
+    assert np.array_equal(digits.y, np.sort(y[:10_000])), "sorted, like the file"
+    assert np.array_equal(digits.X[:, 0] * 255.0, digits.y)
+    assert np.array_equal(digits.y_test, y[60_000:])
+    assert (len(covtype_part(0).X), len(covtype_part(0).X_test)) == (8_000, 2_000)
+
+
 @needs_sets
 def test_each_artist_has_one_tag():
-    part = artist_part(SHARED, 0)
+    part = artist_part(0)
     pairs = np.unique(np.concatenate([part.y, part.y_test]), axis=0)
     assert len(pairs) == len(np.unique(part.y[:, 1])) == 351
 
@@ -87,7 +99,7 @@ def small(rng, monkeypatch):
     X = np.c_[np.eye(4)[y] + 0.2 * rng.normal(size=(240, 4)), rng.normal(size=(240, 4))]
     levels = np.stack([y // 2, y], axis=1)
 
-    def part(name, shared, seed):
+    def part(name, seed):
         labels = levels if name == experiment.ARTISTS else y
         return Part(name, X[:180], labels[:180], X[180:], labels[180:])
 
@@ -97,11 +109,11 @@ def small(rng, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [experiment.GTZAN, experiment.ARTISTS, experiment.SIFT])
-def test_every_method_is_fitted_and_measured(small, tmp_path, name):
+def test_every_method_is_fitted_and_measured(small, name):
     short = {**experiment.LEARNED[name], "ranknet_steps": 60, "lambdarank_steps": 40}
     values = {}
     for method in (*experiment.METHODS, experiment.PRINTED, *experiment.EXTRA_METHODS.get(name, (experiment.HIDDEN,))):
-        result = experiment.run_job(experiment.Job(name, method, 8, 0), tmp_path, short, 0)
+        result = experiment.run_job(experiment.Job(name, method, 8, 0), short, 0)
         values[method] = result.value
         assert 0 <= result.value <= 100
     learned = [values[experiment.RANKNET], values[experiment.LAMBDARANK]]
@@ -111,10 +123,10 @@ def test_every_method_is_fitted_and_measured(small, tmp_path, name):
         assert values[experiment.HIERARCHY] > values[experiment.RANDOM]
 
 
-def test_full_protocol_selects_settings_on_training_rows(small, tmp_path):
+def test_full_protocol_selects_settings_on_training_rows(small):
     grid = {"ranknet_steps": (0, 40), "lambdarank_steps": (0,)}
     protocol = experiment.Protocol({}, {}, grid)
-    _, chosen = experiment.choose_settings(experiment.GTZAN, tmp_path, protocol, 0)
+    _, chosen = experiment.choose_settings(experiment.GTZAN, protocol, 0)
     assert chosen["ranknet_steps"] == 40  # weights drawn at random are worse
 
 
@@ -163,7 +175,7 @@ def test_regression_error_is_relative_to_mean():
 
 @needs_data("spotify_msd")
 def test_danceability_is_excluded_from_features():
-    part = hashing_tables.regression_part(SHARED, 0)
+    part = hashing_tables.regression_part(0)
     assert part.X.shape[1] == 12
     assert len(part.X) + len(part.X_test) == 16_071
     correlations = [abs(np.corrcoef(column, part.y)[0, 1]) for column in part.X.T]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib import import_module
 
 import pytest
 
@@ -137,6 +138,7 @@ def test_printed_results_never_replace_full_protocol(tmp_path, capsys):
     assert read("benchmarks/order", tmp_path) == short
     keep_printed(json.dumps(full), tmp_path)
     keep_printed(json.dumps(short), tmp_path)
+    keep_printed(json.dumps(full | {"commit": "0abc-dirty"}), tmp_path)
     assert read("benchmarks/order", tmp_path) == full
     assert [path.name for path in tmp_path.rglob("*.*")] == ["order.json"]
     assert capsys.readouterr().out.splitlines() == [
@@ -145,6 +147,7 @@ def test_printed_results_never_replace_full_protocol(tmp_path, capsys):
         "other: not kept, for there is no benchmarks/other.py",
         "order: kept",
         "order: not kept, for the kept result is of the full protocol",
+        "order: not kept, for it was run with uncommitted changes, which nobody else has",
     ]
     with pytest.raises(SystemExit, match="no benchmark has printed its JSON object"):
         keep_printed("Traceback", tmp_path)
@@ -188,6 +191,19 @@ SHORT = [path for path in sorted(KEPT.rglob("*.json")) if '"protocol": "short"' 
 def test_script_declares_short_form_if_it_has_one(package, name):
     has_short = "settings.full" in (ROOT / package / f"{name}.py").read_text(encoding="utf-8")
     assert bool(short_form(name, package)) == has_short
+
+
+@pytest.mark.parametrize("name", [name for package, name in SCRIPTS if package == "experiments"])
+def test_script_that_repeats_a_paper_says_how_it_differs(name):
+    text = (ROOT / "experiments" / f"{name}.py").read_text(encoding="utf-8")
+    title = text.partition("\n")[0]
+    differs = import_module(f"experiments.{name}").DIFFERS if "\nDIFFERS" in text else None
+    if re.search(r"\((thesis|SIGIR|Nair|WWW)\b", title):
+        assert differs, "its title names a paper"
+    if differs:
+        assert list(differs) == ["of", "splits", "grid", "size"]
+        assert all(differs.values())
+        assert "differs=DIFFERS" in text
 
 
 @pytest.mark.parametrize("path", SHORT, ids=lambda path: path.stem)

@@ -36,7 +36,7 @@ from experiments.support.surveys import (
 )
 from experiments.support.total_order import constant_shift, levels
 from musicsim.order import PartialOrderEmbedding, clean_comparisons, share_in_order
-from tests.shared import SHARED, needs_data
+from tests.shared import needs_data
 
 # --- listeners -------------------------------------------------------------------------------------------
 
@@ -228,7 +228,7 @@ def test_rbf_width_follows_training_distances(rng):
 
 @needs_survey
 def test_survey_matches_published_data():
-    survey = load_survey(SHARED / "bliss_triplets")
+    survey = load_survey()
     assert (survey.X.shape, survey.songs.shape) == ((715, 20), (601, 3))
     assert len(np.unique(survey.groups)) == 574
     Z = (survey.X - survey.X.mean(axis=0)) / survey.X.std(axis=0)
@@ -241,7 +241,7 @@ def test_survey_matches_published_data():
 
 @needs_artists
 def test_artists_match_published_data():
-    comparisons, labels = load_artists(SHARED / "aset400")
+    comparisons, labels = load_artists()
     # 17 of the 9,107 name an artist twice
     assert (comparisons.shape, labels.shape) == ((9_090, 4), (412, 58))
     splits = [everything(412, len(comparisons))]

@@ -45,7 +45,7 @@ from experiments.support.playlists import (
 )
 from musicsim.library import Library
 from musicsim.playlist import PlaylistModel, build_edges
-from tests.shared import SHARED, needs_data
+from tests.shared import needs_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -337,21 +337,21 @@ def test_edge_sets_match_thesis():
 # --- collections --------------------------------------------------------------------------------------------------
 
 
-def test_yes_loads_playlists_and_tags(tmp_path):
-    folder = tmp_path / "yes/yes_small"
+def test_yes_loads_playlists_and_tags(shared):
+    folder = shared / "yes/yes_small"
     write(folder / "train.txt.xz", "10 11 12 \n3 2 1 \n0 1 2 0 \n1 \n2 2 1 \n")
     write(folder / "tag_hash.txt.xz", "0, rock\n1, hip, hop\n")
     write(folder / "tags.txt.xz", "0 1\n#\n1\n")
-    about = load_yes(tmp_path, "yes_small")
+    about = load_yes("yes_small")
     assert (about.name, about.n_songs) == ("yes_small", 3)
     assert about.playlists == [[0, 1, 2, 0], [2, 1]]
     assert about.known["tags"] == [["rock", "hip, hop"], [], ["hip, hop"]]
 
 
-def test_spotify_distinguishes_same_title_by_artist(tmp_path):
+def test_spotify_distinguishes_same_title_by_artist(shared):
     lines = ["song_name,artist_name,album_names,playlist", "S,A,X,p", "T,A,X,p", "S,B,X,p", "S,A,Y,q", "T,A,X,q"]
-    write(tmp_path / "spotify_msd/RA_19k.csv.xz", "\n".join(lines))
-    about = load_spotify(tmp_path)
+    write(shared / "spotify_msd/RA_19k.csv.xz", "\n".join(lines))
+    about = load_spotify()
     assert about.n_songs == 3
     artists, albums = (about.known[key] for key in ("artists", "albums"))
     assert sorted(artists) == ["A", "A", "B"]
@@ -360,9 +360,9 @@ def test_spotify_distinguishes_same_title_by_artist(tmp_path):
     assert sorted(set(albums)) == ["A, X", "B, X"]  # an album of the same name by another is another
 
 
-def test_aotm_joins_pairs_into_playlists(tmp_path):
-    write(tmp_path / "aotm/aotm-bigrams.csv.gz", "a,b\nb,c\nd,e\ne,e\ne,a\nf,f\n")
-    about = load_aotm(tmp_path)
+def test_aotm_joins_pairs_into_playlists(shared):
+    write(shared / "aotm/aotm-bigrams.csv.gz", "a,b\nb,c\nd,e\ne,e\ne,a\nf,f\n")
+    about = load_aotm()
     assert about.n_songs == 6
     assert about.playlists == [[0, 1, 2], [3, 4, 0]]
     assert about.known == {}
@@ -373,7 +373,7 @@ def test_aotm_joins_pairs_into_playlists(tmp_path):
     ("name", "n_songs"), [("yes_small", 3168), ("yes_big", 9775), ("spotify", 14006), ("aotm", 26752)]
 )
 def test_collections_have_expected_contents(name, n_songs):
-    about = LOADERS[name](SHARED)
+    about = LOADERS[name]()
     assert about.n_songs == n_songs
     songs = np.concatenate([np.array(playlist) for playlist in about.playlists])
     assert songs.min() >= 0

@@ -1,6 +1,7 @@
 """Experiments and benchmarks run with tiny settings and report rows and claims; the others are named with a reason."""
 
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ from experiments import letor
 from experiments.support.audio import LEARNED, PPK
 from experiments.support.results import ROOT
 from experiments.verdict import PLANTED, Verdict
+from musicsim.datasets import load
 from tests.experiments.test_feedback import made_up
 from tests.experiments.test_letor import TINY as TINY_GRIDS
 from tests.experiments.test_letor import fold
 from tests.experiments.test_playlists import tiny
 
-REPORT = ["name", "date", "commit", "machine", "inputs", "settings", "rows", "claims"]
+REPORT = ["name", "date", "commit", "machine", "inputs", "settings", "differs", "rows", "claims"]
 SONGS = {"splits": 2, "max_cuts": 20}
 
 
@@ -48,14 +50,28 @@ TINY = {
         "CS": (100.0,),
     },
     "experiments.playlists": {
-        "SHORT": {"yes_small": 1, "yes_big": 1, "demo": 2}, "shared_data": lambda: ROOT,
-        "LOADERS": {"yes_small": lambda _: tiny(np.random.default_rng(0), "yes_small")},
+        "SHORT": {"yes_small": 1, "yes_big": 1, "demo": 2},
+        "LOADERS": {"yes_small": lambda: tiny(np.random.default_rng(0), "yes_small")},
     },
     "experiments.playlists without data": {"SHORT": {"yes_small": 1, "demo": 1}},
+    "experiments.noise": {
+        "SETS": {"Wine": partial(load, "wine"), "Ionosphere": partial(load, "ionosphere")},
+        "SHORT": {
+            "splits": 1, "noise": (0, 64), "Cs": (1.0,), "max_cuts": 5, "counting_cuts": 3, "subgradient_up_to": 0,
+            "mus": (0.5,), "gammas": (1.0,), "lmnn_max_iter": 5,
+        },
+    },
     "experiments.pooling": {"N_SIMULATED": {False: 20}},
     "experiments.reasons": {"N_PLAYLISTS": {False: 10}},
     "experiments.sampled_queries": {"SIZES": (40,), "N_SEEDS": 1},
     "experiments.spill": {"N_ROWS": 600, "N_QUERIES": 20, "experiments.support.song_vectors.TRAINING_SONGS": 1000},
+    "experiments.uci": {
+        "SETS": {"Wine": partial(load, "wine"), "Ionosphere": partial(load, "ionosphere")},
+        "SHORT": {
+            "splits": 2, "Cs": (10.0,), "max_cuts": 5, "choosing_cuts": 3, "mlcc_max_iter": 5, "lmnn_max_iter": 5,
+            "lmnn_regularization": (0.5,),
+        },
+    },
     "experiments.verdict": {
         "judge_once": lambda what, method, _, seed: Verdict(
             what == PLANTED or (method == "quick" and seed < 4), None if method == "automatic" else True
@@ -66,8 +82,8 @@ TINY = {
 }  # fmt: skip
 """By script: constants of its module. Dataclasses are changed in some fields; a dotted name is in another module."""
 ABSENT = {
-    "MUSICSIM_SHARED_DATA": (
-        "descriptors", "feedback", "hashing", "hashing_tables", "letor", "noise", "stemming", "subgraphs", "uci",
+    " is absent. ": (
+        "descriptors", "feedback", "hashing", "hashing_tables", "letor", "stemming", "subgraphs",
     ),
     "--library": ("albums", "factors", "several_examples"), "--labels": ("public_judgments",),
     "--music": ("sound_changes",), "MUSICSIM_DEBIAN_MIRROR": ("real_learning", "real_music"),
@@ -133,6 +149,10 @@ def check_spill(rows, _):
     assert sizes["pca", 0.0, 5] == pytest.approx(600 / 32, abs=1)
 
 
+def check_wine_only(rows, _):
+    assert {row["set"] for row in rows} == {"Wine"}, "it comes with scikit-learn; the others are absent"
+
+
 def check_verdict(rows, claims):
     assert [claim["claim"] for claim in claims if not claim["holds"]] == ["quick: share of false “Better”"]
     assert all(row["better"] == row["runs"] for row in rows if row["evidence"] == PLANTED)
@@ -143,7 +163,7 @@ CHECKS = {
     "experiments.audio": check_audio, "experiments.audio_kernels": check_audio_kernels,
     "experiments.feedback": check_feedback, "experiments.letor": check_letor, "experiments.playlists": check_playlists,
     "experiments.sampled_queries": check_sampled_queries, "experiments.spill": check_spill,
-    "experiments.verdict": check_verdict,
+    "experiments.verdict": check_verdict, "experiments.uci": check_wine_only, "experiments.noise": check_wine_only,
 }  # fmt: skip
 """By script: what the rows of these songs must say."""
 

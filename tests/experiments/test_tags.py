@@ -13,7 +13,7 @@ from experiments.stemming import as_stems, as_words, ranked, stemmed_share, stem
 from experiments.text_search import PAIR, expected_precision, find_texts, measure, precisions, run
 from musicsim.relevance import Relevance
 from tests.extensions.embeddings.text_files import write_audio, write_text, write_tokenizer
-from tests.shared import SHARED, needs_data
+from tests.shared import needs_data
 
 # --- annotation ------------------------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ def test_artists_with_same_tags_are_nearest():
 @needs_data("mxm")
 def test_musixmatch_words_are_stems():
     pytest.importorskip("snowballstemmer")
-    n_words, share = stemmed_share(SHARED / "mxm" / "mxm_dataset_test_part.txt.xz", stemmer())
+    n_words, share = stemmed_share(stemmer())
     assert n_words == 5000
     assert share > 0.8
 

@@ -10,19 +10,18 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.support.parts import kept_parts
 from benchmarks.support.report import Settings
-from experiments.support.uci import SETS, knn_errors, load_isolet, load_set, one_core_each
+from experiments.support.uci import SETS, knn_errors, load_isolet, one_core_each
 from experiments.support.uci_rivals import collapse_classes, collapsing_loss, rank_by_support_vectors
 from experiments.uci import spectral_dimensions
 from musicsim.evaluation.ranking import distance_scores
 from musicsim.relevance import Relevance
 from tests.metric.programmes import slow_programme
 from tests.metric.truth import as_sets
-from tests.shared import SHARED, needs_data
+from tests.shared import needs_data
 
 # --- uci -------------------------------------------------------------------------------------------------
 
 
-FOLDER = SHARED / "uci"
 needs_uci = needs_data("uci")
 
 
@@ -37,26 +36,24 @@ needs_uci = needs_data("uci")
     ],
 )
 def test_data_sets_have_published_sizes(name, d, counts):
-    X, y = load_set(FOLDER, name)
+    X, y = SETS[name]()
     assert X.shape == (sum(counts), d)
     assert np.bincount(y).tolist() == counts
     assert np.isfinite(X).all()
 
 
-@needs_uci
 @pytest.mark.parametrize(("name", "load"), [("WDBC", load_breast_cancer), ("Wine", load_wine)])
-def test_data_sets_match_scikit_learn(name, load):
-    X, y = load_set(FOLDER, name)
+def test_data_sets_of_scikit_learn_need_no_file(name, load, no_data):
+    X, y = SETS[name]()
     truth, labels = load(return_X_y=True)
-    # WDBC's file has six decimals, scikit-learn's copy seven in six places
-    np.testing.assert_allclose(X, truth, rtol=0, atol=5.1e-7)
+    assert np.array_equal(X, truth)
     # B, M are 0, 1 here and 1, 0 there
     assert np.array_equal(y, 1 - labels if name == "WDBC" else labels)
 
 
 @needs_uci
 def test_isolet_parts_share_no_row():
-    X, y, X_test, y_test = load_isolet(FOLDER)
+    X, y, X_test, y_test = load_isolet()
     assert X.shape == (1560, 617)
     assert X_test.shape == (1559, 617)
     assert set(y) == set(y_test) == set(range(1, 27))
@@ -65,9 +62,17 @@ def test_isolet_parts_share_no_row():
     assert 1 - KNeighborsClassifier(3).fit(X, y).score(X_test, y_test) == pytest.approx(0.186, abs=5e-4)
 
 
-def test_class_column_is_separated_from_features(tmp_path):
-    (tmp_path / SETS["Ionosphere"][0]).write_text("1,2,g\n3,4,b\n")
-    X, y = load_set(tmp_path, "Ionosphere")
+def test_isolet_of_openml_has_rows_of_thesis(shared, monkeypatch):
+    monkeypatch.setattr("experiments.support.uci.load", lambda name: (np.arange(7797.0)[:, None], np.arange(7797)))
+    X, y, X_test, y_test = load_isolet()
+    assert (len(X), len(X_test)) == (6238, 1559)
+    assert np.array_equal(np.r_[X[:, 0], X_test[:, 0]], np.r_[y, y_test])
+
+
+def test_class_column_is_separated_from_features(shared):
+    (shared / "uci").mkdir()
+    (shared / "uci" / "ionosphere.data").write_text("1,2,g\n3,4,b\n")
+    X, y = SETS["Ionosphere"]()
     assert X.tolist() == [[1, 2], [3, 4]]
     assert y.tolist() == [1, 0]
 

@@ -87,12 +87,18 @@ def short_form(name: str, package: str = "experiments") -> str:
 
     "" without a short form, or without a checkout.
     """
+    text: str = read_declared(name, "short", package) or ""
+    return text
+
+
+def read_declared(name: str, option: str, package: str = "experiments") -> Any:
+    """Return an option that an experiment or benchmark passes to ``main``; None if it does not, or has no checkout."""
     checkout = _checkout()
     if checkout is None:
-        return ""
+        return None
     text = (checkout / package / f"{name}.py").read_text(encoding="utf-8")
     words = (word for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call) for word in node.keywords)
-    return next((ast.literal_eval(word.value) for word in words if word.arg == "short"), "")
+    return next((ast.literal_eval(word.value) for word in words if word.arg == option), None)
 
 
 def load_table(name: str) -> PaperTable | None:

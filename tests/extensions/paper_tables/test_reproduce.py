@@ -8,6 +8,7 @@ import pytest
 import musicsim.extensions.paper_tables.paper_tables as tables
 from experiments.support import reproduction
 from experiments.support.reproduction import reproduce
+from musicsim.errors import DataSetAbsentError
 
 # benchmarks.support.report: the module that writes reports
 PRINTS = '''"""An experiment that prints: benchmarks.support.report."""
@@ -17,7 +18,7 @@ from musicsim.commit import from_git
 with Path("runs.txt").open("a") as runs:
     print("{name}", file=runs)
 {first}
-dict(short="fewer songs")  # so that there is a full form
+dict(short="fewer songs", data={data})  # so that there is a full form
 claim = {{"claim": "as good as the paper's", "value": 0.5, "goal": 1.0, "holds": False}}
 print(json.dumps({{"name": "{name}", "date": "2026-02-01T00:00:00+00:00", "commit": from_git("."),
     "machine": {{"versions": {{"numpy": "2"}}}}, "inputs": {{"songs": "{digest}"}},
@@ -42,13 +43,13 @@ def checkout(tmp_path, monkeypatch):
     return folder
 
 
-def write(folder, name, first="", rows=({"error": 1},), digest="0abc"):
-    text = PRINTS.format(name=name, first=first, rows=list(rows), digest=digest)
+def write(folder, name, first="", rows=({"error": 1},), digest="0abc", data=()):
+    text = PRINTS.format(name=name, first=first, rows=list(rows), digest=digest, data=data)
     (folder / "experiments" / f"{name}.py").write_text(text)
 
 
-def run(names=(), *, full=False, keep=False):
-    return reproduce(names, full=full, keep=keep, jobs=2)
+def run(names=(), *, full=False, keep=False, fetch=False):
+    return reproduce(names, full=full, keep=keep, jobs=2, fetch=fetch)
 
 
 def results(folder):
@@ -82,6 +83,43 @@ def test_only_complete_results_are_kept(checkout, capsys):
     assert run(["good"], keep=True)
     kept = json.loads((reproduction.KEPT / "good.json").read_text())
     assert kept["settings"]["protocol"] == "full"
+
+
+def test_absent_data_are_listed_and_fetched_if_asked(checkout, capsys, monkeypatch):
+    present, fetched = {"wine"}, []
+
+    def fetch(name):
+        fetched.append(name)
+        if name == "aset400":
+            raise DataSetAbsentError("it is absent.")
+        present.add(name)
+
+    monkeypatch.delenv("MUSICSIM_DATA_URL", raising=False)
+    monkeypatch.setattr("musicsim.datasets.is_present", present.__contains__)
+    monkeypatch.setattr("musicsim.datasets.fetch", fetch)
+    write(checkout, "one", data=("wine", "aotm", ("mnist_20k", "mnist")))
+    write(checkout, "two", data=("aotm", "aset400"))
+    assert run()
+    said = capsys.readouterr().out.splitlines()
+    absent = [line for line in said if line.startswith("absent: ")]
+    assert absent[:3] == absent[3:], "before and after"
+    assert "aotm, Art of the Mix 2003: pairs of consecutive songs, for one, two. Run `python -c" in absent[0]
+    assert "fetch('mnist')" in absent[1], "of alternatives, the one that can be fetched"
+    assert "Get it from https://github.com/alphaprime" in absent[2]
+    assert fetched == []
+    assert run(["one", "two"], fetch=True)
+    said = capsys.readouterr().out
+    assert fetched == ["aotm", "mnist", "aset400"]
+    assert said.count("absent: ") == 2
+    assert "aset400: it is absent." in said
+
+
+def test_incomplete_result_names_data_sets_instead_of_files(checkout, capsys):
+    write(checkout, "partial", digest="absent")
+    text = (checkout / "experiments" / "partial.py").read_text()
+    (checkout / "experiments" / "partial.py").write_text(text.replace('"songs":', '"yes/yes_small/tags.txt":'))
+    assert run(keep=True)
+    assert "partial: not kept, for it was run without yes\n" in capsys.readouterr().out
 
 
 def test_measured_commit_is_not_measured_again(checkout):

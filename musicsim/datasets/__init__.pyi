@@ -1,0 +1,10 @@
+from .files import fetch as fetch
+from .files import find as find
+from .files import hash_files as hash_files
+from .files import is_present as is_present
+from .files import open_text as open_text
+from .records import DataFile as DataFile
+from .records import DataSet as DataSet
+from .registry import get_dataset as get_dataset
+from .registry import list_datasets as list_datasets
+from .tables import load as load
