@@ -32,6 +32,12 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
 
     Labels are numbers, strings or other hashable values. Unknown ones (None, nan, blank or -1) get -1. There may be
     gaps between the numbers. `name` is the name of the argument in error messages.
+
+    Examples
+    --------
+    >>> from musicsim.relevance import label_codes
+    >>> label_codes(["rock", "folk", None, "rock"])
+    array([ 0,  1, -1,  0])
     """
     import pandas as pd
 
@@ -59,7 +65,14 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
 
 
 def group_codes(groups: Any, name: str = "groups") -> Int64Array:
-    """Number groups as :func:`label_codes` does, but make each unknown one a separate group; no code is negative."""
+    """Number groups as :func:`label_codes` does, but make each unknown one a separate group; no code is negative.
+
+    Examples
+    --------
+    >>> from musicsim.relevance import group_codes
+    >>> group_codes(["Nora Vale", None, "Nora Vale", None])  # unknown artists are different artists
+    array([0, 1, 0, 2])
+    """
     codes = label_codes(groups, name)
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
@@ -158,6 +171,7 @@ class Relevance:
 
     Examples
     --------
+    >>> from musicsim.relevance import Relevance
     >>> relevance = Relevance.from_labels(["rock", "folk", "rock", None])
     >>> relevance.relevant(0), relevance.irrelevant(0)
     (array([2]), array([1, 3]))
@@ -218,6 +232,7 @@ class Relevance:
         --------
         Song 3 is not a query. Without `irrelevant`, songs 2 and 3 are irrelevant to query 0.
 
+        >>> from musicsim.relevance import Relevance
         >>> relevance = Relevance.from_lists([[1], [0, 2], [1], []])
         >>> relevance.relevant(1), relevance.irrelevant(0)
         (array([0, 2]), array([2, 3]))
