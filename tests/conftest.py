@@ -1,6 +1,7 @@
 """Fixtures of every test."""
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -30,6 +31,7 @@ from tests.waiting import PATIENCE_S
 pytest_plugins = ("tests.api.fixtures", "tests.browser.fixtures", "tests.explorer.fixtures", "tests.pages.fixtures")
 
 _FOLDERS_WITH_KERNELS = {f"tests/{name}" for name in ("codebook", "hashing", "metric", "order", "search")}
+_EXAMPLES = re.compile(r"tests/test_examples\.py::\w+\[(\w+)\.")
 
 MakeOnce = Callable[[str, Callable[[Path], object]], Path]
 
@@ -73,9 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _name_group(nodeid: str) -> str:
-    """Return the file of a test, or its folder if most tests in the folder compile the same kernels."""
+    """Return the file of a test, or the folder of a package if most tests of the package compile the same kernels."""
     file = nodeid.partition("::")[0]
-    folder = file.rpartition("/")[0]
+    examples = _EXAMPLES.match(nodeid)
+    folder = f"tests/{examples[1]}" if examples else file.rpartition("/")[0]
     return folder if folder in _FOLDERS_WITH_KERNELS else file
 
 
