@@ -1,14 +1,12 @@
 """The notebooks use only public names, and a run gives the outputs that are stored in them."""
 
 import ast
-import re
 
 import nbformat
 import pytest
 
 from docs.notebooks import FOLDER, NOTEBOOKS, execute
-
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?!\w)")
+from tests.printed import assert_same
 
 
 def code_of(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
@@ -23,21 +21,6 @@ def text_of(cell: nbformat.NotebookNode) -> str:
 
 def is_figure(output: nbformat.NotebookNode) -> bool:
     return output.output_type == "display_data"
-
-
-def find_tolerance(number: str) -> float:
-    """Return how far a number may be from a stored one: two units of its last place, and at least 0.01.
-
-    On another processor, rounding may change a step of a solver, and the class of a row between two classes.
-    """
-    return max(0.01, 2 * 0.1 ** len(number.partition(".")[2]))
-
-
-def assert_same(printed: str, stored: str) -> None:
-    """Check that words are equal, and numbers are close."""
-    assert NUMBER.sub(" # ", printed).split() == NUMBER.sub(" # ", stored).split(), "run python -m docs.notebooks"
-    for number, before in zip(NUMBER.findall(printed), NUMBER.findall(stored), strict=True):
-        assert float(number) == pytest.approx(float(before), abs=find_tolerance(before)), printed
 
 
 def test_all_notebooks_are_listed():
