@@ -297,6 +297,14 @@ class Relevance:
         The Jaccard index of the sets of listeners is equation 5.2 of the thesis. In addition to the plays
         and the result, this needs 18 bytes per play (40 bytes for triples), and 8 bytes per item and thread. Time grows
         with the sum over users of their squared number of items; all Numba threads share the items.
+
+        Examples
+        --------
+        >>> from musicsim.relevance import Relevance
+        >>> plays = [(0, 0, 20), (0, 1, 15), (1, 0, 30), (1, 1, 12), (2, 2, 50), (2, 3, 11)]  # user, song, plays
+        >>> relevance = Relevance.from_plays(plays, k=2)
+        >>> relevance.relevant(0), relevance.relevant(2)  # songs with the same listeners
+        (array([1]), array([3]))
         """
         check_whole("k", k, 1)
         if overlap not in OVERLAPS:
