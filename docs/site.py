@@ -37,6 +37,7 @@ _LINKED = (
     "musicsim/hooks.py", "musicsim/public.py", "musicsim/ui/assets/icon.svg",
 )  # fmt: skip
 _ROLE = r":(?:attr|class|data|exc|func|meth|mod|obj):`~?([\w.]+)`"
+_STYLE = re.compile(r"<style.*?</style>\s*", re.DOTALL)  # of a data frame; the site has its own for tables
 _CODE_PRIORITY = 190  # of the package markdown, for code in backticks
 
 
@@ -95,9 +96,21 @@ def _make_pages() -> Iterator[tuple[str, str]]:
 
 
 def _convert_notebook(path: Path) -> str:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    texts = [("".join(cell["source"]), cell["cell_type"]) for cell in cells]
-    return "\n\n".join(text if kind == "markdown" else f"```python\n{text}\n```" for text, kind in texts)
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        parts += map(_convert_output, cell.get("outputs", ()))
+    return "\n\n".join(parts)
+
+
+def _convert_output(output: dict[str, Any]) -> str:
+    data = {kind: "".join(lines) for kind, lines in output.get("data", {}).items()}
+    if "image/png" in data:
+        return f'<img alt="Figure of this cell" src="data:image/png;base64,{data["image/png"].strip()}">'
+    if "text/html" in data:
+        return _STYLE.sub("", data["text/html"])
+    return f"```text\n{''.join(output.get('text', '')) or data['text/plain']}\n```"
 
 
 def _describe_package(package: str) -> str:

@@ -10,11 +10,33 @@ class ExtensionError(MusicsimError):
 
 
 class AudioError(MusicsimError):
-    """The audio of one file cannot be used."""
+    """The audio of one file cannot be used.
+
+    Examples
+    --------
+    >>> from musicsim.audio import AudioError, load
+    >>> try:
+    ...     load(b"this is not music")
+    ... except AudioError as error:
+    ...     print("left out:", type(error).__name__)
+    ...
+    left out: NoSoundError
+    """
 
 
 class AudioDecodeError(AudioError):
-    """A file's audio cannot be decoded."""
+    """A file's audio cannot be decoded.
+
+    Examples
+    --------
+    >>> from musicsim.audio import AudioDecodeError, decode
+    >>> try:
+    ...     decode("no such file.mp3")
+    ... except AudioDecodeError as error:
+    ...     print(error)
+    ...
+    no such file.mp3 does not exist: check the path.
+    """
 
 
 class NoSoundError(AudioDecodeError):
@@ -22,7 +44,19 @@ class NoSoundError(AudioDecodeError):
 
 
 class AudioTooShortError(AudioError):
-    """The audio is too short for the requested features."""
+    """The audio is too short for the requested features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import AudioTooShortError, delta_mfcc
+    >>> try:
+    ...     frames = delta_mfcc(np.zeros(1000))
+    ... except AudioTooShortError as error:
+    ...     print(str(error).split(";")[0])
+    ...
+    the sound is 0.045 s long (4 frames)
+    """
 
 
 class DataSetAbsentError(MusicsimError):

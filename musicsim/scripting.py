@@ -66,10 +66,20 @@ class Library:
 
     Examples
     --------
+    >>> import tempfile
     >>> import musicsim as ms
-    >>> with ms.Library("my-library") as lib:  # doctest: +SKIP
-    ...     lib.add("~/Music")
-    ...     print(lib.similar("Tides", k=5))
+    >>> from musicsim.demo import plan_collection, write_song
+    >>> plans = plan_collection(n_artists_per_style=2, n_songs_per_artist=1, styles=["Ambient", "Techno"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     songs = [write_song(plan, folder + "/Music") for plan in plans]
+    ...     with ms.Library(folder + "/my-library") as lib:
+    ...         report = lib.add(folder + "/Music", progress=False)
+    ...         similar = lib.similar(plans[0].title, k=2)
+    ...         print(len(lib), lib.vectors().shape[0], list(similar.columns))
+    ...         print(lib.songs().genre[similar.index[0]])
+    ...
+    4 4 ['similarity', 'title', 'artist', 'reason']
+    Ambient
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -205,6 +215,23 @@ class Playlist:
     songs : DataFrame, indexed by song id, with the columns title, artist, duration_s and reason
     notes : tuple of str
         Options that could not be met.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import musicsim as ms
+    >>> from musicsim.demo import plan_collection, write_song
+    >>> plans = plan_collection(n_artists_per_style=2, n_songs_per_artist=1, styles=["Ambient", "Techno"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     songs = [write_song(plan, folder + "/Music") for plan in plans]
+    ...     with ms.Library(folder + "/my-library") as lib:
+    ...         report = lib.add(folder + "/Music", progress=False)
+    ...         playlist = lib.playlist(first=plans[0].title, length=3, random_state=0)
+    ...         print(len(playlist), playlist.songs.title.iloc[0] == plans[0].title, list(playlist.songs.columns))
+    ...         print(playlist.to_m3u8(folder + "/evening.m3u8"))
+    ...
+    3 True ['title', 'artist', 'duration_s', 'reason']
+    []
     """
 
     def __init__(self, store: library.Library, generated: GeneratedPlaylist) -> None:
@@ -234,7 +261,24 @@ class Playlist:
 
 
 class Models:
-    """The similarity models of a library."""
+    """The similarity models of a library.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import musicsim as ms
+    >>> from musicsim.demo import plan_collection, write_song
+    >>> plans = plan_collection(n_artists_per_style=2, n_songs_per_artist=1, styles=["Ambient", "Techno"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     songs = [write_song(plan, folder + "/Music") for plan in plans]
+    ...     with ms.Library(folder + "/my-library") as lib:
+    ...         report = lib.add(folder + "/Music", progress=False)
+    ...         wccn = ms.WCCN(0.5).fit(lib.vectors(), lib.songs().genre)
+    ...         name = lib.models.add("genres", wccn)
+    ...         print(name, lib.models().kind["genres"], len(lib.similar(plans[0].title, k=2, model="genres")))
+    ...
+    genres fitted 2
+    """
 
     def __init__(self, store: library.Library) -> None:
         self._store = store

@@ -14,17 +14,20 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
+from musicsim._checks import check_choice
 from musicsim.progress import Progress, no_progress
 
 
-def warm_up(*, n_jobs: int = 1, progress: Progress = no_progress) -> None:
-    """Compile the loops of all methods, once per installation.
+def warm_up(*packages: str, n_jobs: int = 1, progress: Progress = no_progress) -> None:
+    """Compile the loops of the methods, once per installation.
 
     It takes one or two minutes of CPU time, and a few seconds if all is compiled. Without it, the first fit of an
     estimator takes up to 15 s longer. ``make app``, ``make test`` and ``musicsim warm-up`` call it.
 
     Parameters
     ----------
+    packages : str
+        Names of packages, such as ``"metric"``; all by default.
     n_jobs : int, default=1
         Number of processes.
     progress : callable, optional
@@ -38,11 +41,17 @@ def warm_up(*, n_jobs: int = 1, progress: Progress = no_progress) -> None:
     Examples
     --------
     >>> import musicsim as ms
-    >>> ms.warm_up()  # doctest: +SKIP
+    >>> ms.warm_up("mixtures")
+    >>> ms.warm_up("drums")
+    Traceback (most recent call last):
+        ...
+    ValueError: package='drums' should be one of search, metric, librosa, codebook, order, hashing, playlist, mixtures.
     """
+    for package in packages:
+        check_choice("package", package, PACKAGES)
     # numba would keep all that it compiled in memory, so each package has a process of its own
     with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        parts = [pool.submit(_compile, name) for name in PACKAGES]
+        parts = [pool.submit(_compile, name) for name in packages or PACKAGES]
         for n_done, part in enumerate(as_completed(parts), start=1):
             progress(part.result(), n_done, len(parts))
 

@@ -45,7 +45,7 @@ BREAKS = re.compile(
     # the end of a sentence, not of an abbreviation
     r"(?<![ei]\.[ge]\.)(?<!etc\.)(?<!vs\.)(?<=[.!?])\s+(?=[A-Z“\"*(]|musicsim\b)"
     r"|\n\s*\n|\n\s*-{3,}\n"  # the end of a paragraph or of a heading
-    r"|\n\s*(?=(?:[-*#|>]|\d+\.)\s)|\n\s*(?=>>>)"  # an item of a list, an example
+    r"|\n\s*(?=(?:[-*#|>]|\d+\.)\s)|\n\s*(?=>>>|\.\.\. )"  # an item of a list, a line of an example
     r"|\n(?=\0)|\0"  # around a definition
     r")"
 )

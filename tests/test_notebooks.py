@@ -1,31 +1,47 @@
-"""The notebooks are stored without outputs, use only public names, and run."""
+"""The notebooks use only public names, and a run gives the outputs that are stored in them."""
 
 import ast
-import json
-from pathlib import Path
 
-import nbclient
 import nbformat
 import pytest
 
-from tests.waiting import PATIENCE_S
+from docs.notebooks import FOLDER, NOTEBOOKS, execute
+from tests.printed import assert_same
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+
+def code_of(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def _code(path: Path) -> list[dict]:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return [cell for cell in cells if cell["cell_type"] == "code"]
+def text_of(cell: nbformat.NotebookNode) -> str:
+    """Return what a cell prints and shows, as text; figures are not compared."""
+    parts = [output.get("text") or output["data"]["text/plain"] for output in cell.outputs if not is_figure(output)]
+    return "".join(parts)
+
+
+def is_figure(output: nbformat.NotebookNode) -> bool:
+    return output.output_type == "display_data"
+
+
+def test_all_notebooks_are_listed():
+    assert set(NOTEBOOKS) == set(FOLDER.glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebooks_are_stored_without_outputs(path):
-    assert [cell["id"] for cell in _code(path) if cell["outputs"] or cell["execution_count"]] == []
+def test_notebooks_are_stored_with_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
+    outputs = [output for cell in code_of(notebook) for output in cell.outputs]
+    assert [cell.execution_count for cell in code_of(notebook)] == list(range(1, len(code_of(notebook)) + 1))
+    assert {output.output_type for output in outputs} <= {"stream", "execute_result", "display_data"}
+    assert [output.text for output in outputs if output.get("name") == "stderr"] == []
+    assert any("text/html" in output.get("data", ()) or is_figure(output) for output in outputs), "a table or a figure"
+    assert all("image/png" in output.data for output in outputs if is_figure(output)), "run python -m docs.notebooks"
+    assert path.stat().st_size < 250_000
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_use_public_names_only(path):
-    source = "\n".join("".join(cell["source"]) for cell in _code(path))
+    source = "\n".join(cell.source for cell in code_of(nbformat.read(path, as_version=4)))
     names = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
@@ -35,15 +51,18 @@ def test_notebooks_use_public_names_only(path):
     assert {name for name in names if name.startswith("_")} == set()
 
 
+def test_other_words_and_distant_numbers_are_found():
+    assert_same("MLR 2.5 after 27 cuts: 0.991234", "MLR  2.4 after 28 cuts: 0.991238")
+    for other in ("MLR 2.1 after 28 cuts: 0.991238", "GMML 2.5 after 28 cuts: 0.991238", "MLR 2.5 after 28 cuts: 0.95"):
+        with pytest.raises(AssertionError):
+            assert_same("MLR 2.5 after 28 cuts: 0.991238", other)
+
+
 @pytest.mark.long
-def test_every_notebook_runs(tmp_path, monkeypatch):
+def test_every_notebook_prints_what_is_stored(tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / "jupyter"))
-    assert len(NOTEBOOKS) == 4
-    # One kernel imports once, and drops its names between notebooks. The next notebook can use the files of the
-    # previous ones.
-    cells = []
-    for path in NOTEBOOKS:
-        cells += [nbformat.v4.new_code_cell("%reset -f"), *nbformat.read(path, as_version=4).cells]
-    where = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(nbformat.v4.new_notebook(cells=cells), timeout=PATIENCE_S, resources=where).execute()
+    for path, executed in zip(NOTEBOOKS, execute(NOTEBOOKS, tmp_path), strict=True):
+        for stored, cell in zip(code_of(nbformat.read(path, as_version=4)), code_of(executed), strict=True):
+            assert_same(text_of(cell), text_of(stored))
+            assert sum(map(is_figure, cell.outputs)) == sum(map(is_figure, stored.outputs))

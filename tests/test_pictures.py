@@ -10,7 +10,7 @@ from PIL import Image
 from docs import pictures
 
 CHECKOUT = Path(__file__).parents[1]
-DRAWN = {"fade-lava", "fade-skyvibe", "million", "mlr-convergence"}
+DRAWN = {"fade-lava", "fade-skyvibe", "million", "mlr-convergence", "mlr-example"}
 """Pictures that show no page: a benchmark, docs/figures.py and docs/transitions.py made them."""
 SHOWN = re.compile(r"(?:images|tour)/[\w-]+\.(?:png|webp)")
 

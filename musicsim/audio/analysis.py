@@ -86,7 +86,22 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Sound:
-    """Description of the sound of one source."""
+    """Description of the sound of one source.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import analyze_sound
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, 0.5 * np.sin(2 * np.pi * 440 * np.arange(44100) / 22050), 22050, format="FLAC")
+    >>> first, cut = analyze_sound(file.getvalue()), analyze_sound(file.getvalue(), duration=1.0)
+    >>> first.is_cut, cut.is_cut
+    (False, True)
+    >>> first.sound_hash == cut.sound_hash, first.notes
+    (False, ())
+    """
 
     duration_s: float  # length of the decoded sound
     expected_s: float | None  # length that the container states, or None
@@ -151,6 +166,20 @@ def analyze_sound(
     The coefficients equal ``mfcc(decode(source, sr=sr).samples, sr)`` rounded to float16, bit for bit. A sound of 10
     hours takes 125 MB of memory including imports (200 MB if the coefficients are returned), and 500 MB of disk space
     while it is read.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import analyze_sound
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, 0.5 * np.sin(2 * np.pi * 440 * np.arange(44100) / 22050), 22050, format="FLAC")
+    >>> sound = analyze_sound(file.getvalue(), aspects=True)
+    >>> sound.duration_s, sound.mfcc.shape, sound.harmony.shape
+    (2.0, (173, 13), (156,))
+    >>> round(sound.loudest, 1)
+    0.5
     """
     data, label = open_source(source, name)
     folder = None if frames_to is None else str(frames_to.parent)

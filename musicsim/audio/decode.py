@@ -18,13 +18,33 @@ from musicsim.audio.reader import AudioSource, open_source
 
 
 def list_undecodable_extensions() -> list[str]:
-    """Return the :data:`AUDIO_EXTENSIONS` that FFmpeg should decode, but cannot decode on this machine."""
+    """Return the :data:`AUDIO_EXTENSIONS` that FFmpeg should decode, but cannot decode on this machine.
+
+    Examples
+    --------
+    >>> from musicsim.audio import list_undecodable_extensions
+    >>> ".flac" in list_undecodable_extensions()
+    False
+    """
     return sorted(suffix for suffix, name in DECODERS.items() if name not in av.codecs_available)
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The sound of one source."""
+    """The sound of one source.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import decode
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, np.zeros(44100), 44100, format="FLAC")
+    >>> sound = decode(file.getvalue())
+    >>> sound.expected_s, sound.notes  # neither cut nor damaged
+    (1.0, ())
+    """
 
     samples: Float32Array  # (n_samples,), float32, mono, full scale 1.0
     sr: int  # samples per second
@@ -39,6 +59,17 @@ def load(source: AudioSource, *, sr: int = 22050, offset: float = 0.0, duration:
     Returns
     -------
     ndarray of shape (n_samples,), float32, full scale 1.0
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import load
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, np.zeros((44100, 2)), 44100, format="WAV")
+    >>> load(file.getvalue()).shape
+    (22050,)
     """
     return decode(source, sr=sr, offset=offset, duration=duration).samples
 
@@ -71,6 +102,18 @@ def decode(
     -----
     Digital silence is legal. If the mix is silent but a channel is not (right = -left), the loudest channel is used,
     which requires decoding twice.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import decode
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, np.zeros((44100, 2)), 44100, format="WAV")
+    >>> sound = decode(file.getvalue(), offset=0.25)
+    >>> round(sound.duration_s, 2), sound.samples.ndim, sound.sr
+    (0.75, 1, 22050)
     """
     if not (np.isfinite(sr) and sr >= 1):
         raise ValueError(f"sr={sr} must be at least 1 sample per second.")

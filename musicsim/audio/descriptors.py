@@ -50,6 +50,16 @@ def describe(
 
     `mfcc` may be a memory map, which is read block by block. Without :func:`musicsim.audio.harmony`, the key is None.
     Without :func:`musicsim.audio.rhythm`, the tempo and the steadiness are None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import describe, mfcc, rhythm
+    >>> clicks = np.zeros(22050 * 12, np.float32)
+    >>> clicks[::11025] = 1.0  # 120 beats per minute
+    >>> descriptors = describe(mfcc(clicks), rhythm=rhythm(clicks))
+    >>> round(descriptors.tempo), descriptors.key  # the key needs harmony
+    (120, None)
     """
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC:
         raise ValueError(f"mfcc must have shape (n_frames, {N_MFCC}), not {mfcc.shape}.")
@@ -64,6 +74,15 @@ def estimate_tempo(rhythm: FloatingArray) -> float | None:
     The score of a tempo t is ``p(t) (h(t) + 0.6 h(t / 2) + 0.6 h(2 t))``, where h is the histogram and p a log-normal
     prior. The result is the vertex of the parabola through the logarithms of h at the best bin and its neighbors. It is
     None if :func:`measure_steadiness` is below 30.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import estimate_tempo, rhythm
+    >>> clicks = np.zeros(22050 * 12, np.float32)
+    >>> clicks[::11025] = 1.0  # 120 beats per minute
+    >>> round(estimate_tempo(rhythm(clicks)))
+    120
     """
     return _describe_beat(rhythm)[0]
 
@@ -102,6 +121,16 @@ def estimate_key(harmony: FloatingArray) -> tuple[str, str] | tuple[None, None]:
 
     The profiles of 24 keys (Albrecht and Shanahan 2013) are correlated with the histogram of pitch classes, and the
     highest correlation wins (Krumhansl 1990, chapter 4). Key and mode are None if this correlation is below 0.5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import estimate_key, harmony
+    >>> t = np.arange(22050 * 4) / 22050
+    >>> estimate_key(harmony(sum(np.sin(2 * np.pi * f * t) for f in (261.6, 329.6, 392.0)) / 3))  # a C major chord
+    ('C', 'major')
+    >>> estimate_key(np.full(156, 1 / 12))  # all pitch classes are equally frequent
+    (None, None)
     """
     if harmony.shape != (HARMONY_SIZE,):
         raise ValueError(f"harmony must have shape ({HARMONY_SIZE},), not {harmony.shape}.")

@@ -39,6 +39,21 @@ def plays_in_browser(path: str | os.PathLike[str]) -> bool:
 
     The suffix, the container and the codec are checked: for example, an .m4a file with ALAC does not play. The result
     is False for a file that cannot be opened; no error is raised.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import plays_in_browser
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("song.flac", "song.aiff"):
+    ...         soundfile.write(Path(folder) / name, np.zeros(22050), 22050)
+    ...         print(name, plays_in_browser(Path(folder) / name))
+    ...
+    song.flac True
+    song.aiff False
     """
     if Path(path).suffix.lower() not in BROWSER_EXTENSIONS:
         return False
@@ -54,7 +69,14 @@ def plays_in_browser(path: str | os.PathLike[str]) -> bool:
 
 
 def transcode_suffix() -> str:
-    """Return the suffix to use for the target of :func:`transcode`: ".mp3", or ".wav" without LAME."""
+    """Return the suffix to use for the target of :func:`transcode`: ".mp3", or ".wav" without LAME.
+
+    Examples
+    --------
+    >>> from musicsim.audio import transcode_suffix
+    >>> transcode_suffix() in (".mp3", ".wav")
+    True
+    """
     return ".mp3" if "libmp3lame" in av.codec.codecs_available else ".wav"
 
 
@@ -74,6 +96,20 @@ def transcode(
 
     Mono stays mono, and stereo stays stereo. Memory use does not grow with the length of the file. Raises
     AudioDecodeError if no sound can be decoded from `source`, or from that part of it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import decode, transcode
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     soundfile.write(Path(folder) / "song.aiff", np.zeros(44100), 22050)
+    ...     part = transcode(Path(folder) / "song.aiff", Path(folder) / "part.wav", start_s=0.5, length_s=1.0)
+    ...     print(decode(part).duration_s)
+    ...
+    1.0
     """
     target = Path(target)
     suffix = target.suffix.lower()
@@ -97,6 +133,14 @@ def cut_blocks(blocks: Iterator[Block], start_s: float, stop_s: float) -> Iterat
     """Yield the blocks from `start_s` to `stop_s`; the first and the last may be cut.
 
     Earlier blocks must also be decoded; later ones are not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import cut_blocks
+    >>> blocks = [(1000, np.zeros((2, 500), np.float32)) for _ in range(4)]  # two seconds of stereo
+    >>> [samples.shape for rate, samples in cut_blocks(iter(blocks), 0.25, 1.25)]
+    [(2, 250), (2, 500), (2, 250)]
     """
     at_s = 0.0
     for rate, samples in blocks:
@@ -129,7 +173,24 @@ def _write(blocks: Iterator[Block], path: Path, suffix: str, bitrate: int) -> bo
 def open_encoder(
     path: Path, codec: str, sample_format: str, *, layout: str, rate: int, bit_rate: int | None
 ) -> Iterator[Callable[[av.AudioFrame], None]]:
-    """Open an audio file, and yield a function that encodes a frame; leaving the block completes the file."""
+    """Open an audio file, and yield a function that encodes a frame; leaving the block completes the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from musicsim.audio import decode, open_encoder, resample_blocks
+    >>> blocks = [(22050, np.zeros((1, 22050), np.float32))]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "silence.wav"
+    ...     with open_encoder(path, "pcm_s16le", "s16", layout="mono", rate=22050, bit_rate=None) as encode:
+    ...         for frame in resample_blocks(iter(blocks), "s16", "mono", 22050):
+    ...             encode(frame)
+    ...     print(decode(path).duration_s)
+    ...
+    1.0
+    """
     with av.open(str(path.absolute()), "w") as container:
         stream = cast(av.AudioStream, container.add_stream(codec, rate=rate, layout=layout))
         stream.codec_context.format = av.AudioFormat(sample_format)
@@ -140,7 +201,17 @@ def open_encoder(
 
 
 def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, rate: int) -> Iterator[av.AudioFrame]:
-    """Convert blocks of any rate and number of channels to frames of one format."""
+    """Convert blocks of any rate and number of channels to frames of one format.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import resample_blocks
+    >>> blocks = [(44100, np.zeros((2, 44100), np.float32))]
+    >>> frames = list(resample_blocks(iter(blocks), "s16", "mono", 22050))
+    >>> sum(frame.samples for frame in frames), frames[0].format.name
+    (22050, 's16')
+    """
     for (block_rate, _), run in itertools.groupby(blocks, key=lambda b: (b[0], len(b[1]))):
         resampler = av.AudioResampler(format=sample_format, layout=layout, rate=rate)
         blocks_and_end = itertools.chain((as_frame(block_rate, samples) for _, samples in run), [None])
@@ -151,7 +222,16 @@ def resample_blocks(blocks: Iterator[Block], sample_format: str, layout: str, ra
 
 
 def as_frame(rate: int, samples: Float32Array) -> av.AudioFrame:
-    """Return a block as a frame, with 0 for nan and infinity; more than eight channels become one."""
+    """Return a block as a frame, with 0 for nan and infinity; more than eight channels become one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import as_frame
+    >>> frame = as_frame(22050, np.zeros((2, 1024), np.float32))
+    >>> frame.samples, frame.sample_rate, frame.layout.name
+    (1024, 22050, 'stereo')
+    """
     channels = samples if len(samples) in _LAYOUTS else samples.mean(axis=0, keepdims=True)
     finite = np.nan_to_num(channels.T, nan=0.0, posinf=0.0, neginf=0.0)
     # packed, because PyAV cannot fill planar frames with eight channels

@@ -66,6 +66,16 @@ def mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     -----
     Levels below -100 dB, or more than 80 dB below the song's loudest band, are raised to these limits. So silence gives
     constant rows, never NaN. In addition to the result, this needs 160 bytes per frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import mfcc
+    >>> low, high = (np.sin(2 * np.pi * f * np.arange(22050) / 22050) for f in (110, 3520))
+    >>> mfcc(low).shape  # frames of 93 ms, 12 ms apart
+    (87, 13)
+    >>> bool(mfcc(low)[40, 1] > mfcc(high)[40, 1])  # the second coefficient falls with the brightness
+    True
     """
     return cepstra(*mel_levels(y, sr))
 
@@ -90,6 +100,14 @@ def derivatives(mfcc: FloatingArray) -> Float32Array:
 
     Derivatives come from Savitzky-Golay filters of 9 frames. For the first and last four frames, they come from the
     polynomials through the first and last nine frames, as with ``librosa.feature.delta(mode="interp")``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import derivatives
+    >>> ramp = np.arange(20.0)[:, None] * 3
+    >>> derivatives(ramp)[10].round(3)  # value, slope, curvature
+    array([30.,  3.,  0.], dtype=float32)
     """
     return next(derivative_blocks(mfcc, mfcc.size))  # one block with all rows
 
@@ -99,6 +117,14 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
     `mfcc` may have any floating type and may be a memory map. The last block may be shorter. Raises AudioTooShortError
     if there are fewer than 9 frames.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import derivative_blocks
+    >>> frames = np.random.default_rng(0).normal(size=(1000, 13))
+    >>> [len(block) for block in derivative_blocks(frames, 400)]
+    [400, 400, 200]
     """
     _check_frames(mfcc)
     if block < 1:
@@ -114,7 +140,17 @@ def derivative_blocks(mfcc: FloatingArray, block: int = _DERIVATIVE_BLOCK) -> It
 
 
 def derivatives_at(mfcc: FloatingArray, rows: Int64Array) -> Float32Array:
-    """Compute only the given `rows` (n,) of :func:`derivatives`; fewer than 9 frames cause an AudioTooShortError."""
+    """Compute only the given `rows` (n,) of :func:`derivatives`; fewer than 9 frames cause an AudioTooShortError.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import derivatives, derivatives_at
+    >>> frames = np.random.default_rng(0).normal(size=(100, 13))
+    >>> some = derivatives_at(frames, np.array([0, 50, 99]))
+    >>> bool(np.allclose(some, derivatives(frames)[[0, 50, 99]], atol=1e-5))
+    True
+    """
     _check_frames(mfcc)
     centers = np.clip(rows, _EDGE, len(mfcc) - _EDGE - 1)
     shifted = [np.asarray(mfcc[centers + k], np.float64) for k in range(-_EDGE, _EDGE + 1)]
@@ -184,7 +220,9 @@ def delta_mfcc(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
     Examples
     --------
     >>> import numpy as np
-    >>> delta_mfcc(np.zeros(22050, np.float32)).shape
+    >>> from musicsim.audio import delta_mfcc
+    >>> frames = delta_mfcc(np.sin(np.arange(22050) ** 2 / 10000))
+    >>> frames.shape
     (87, 39)
     """
     check_samples(y, sr)

@@ -39,6 +39,13 @@ def fluctuation(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float16Array:
 
     The result is float16 (n_patterns, 594), in dB. There is one row per 5.9 s, with 18 modulation bands for each of 33
     bands of the spectrum. A sound shorter than 12 s has one row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import fluctuation
+    >>> fluctuation(np.random.default_rng(0).normal(0, 0.1, 22050 * 20)).shape  # two patterns
+    (2, 594)
     """
     check_samples(y, sr)
     stream = FluctuationStream(sr)

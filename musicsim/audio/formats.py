@@ -27,5 +27,12 @@ _MEDIA_TYPES = {
 
 
 def media_type(path: str | os.PathLike[str]) -> str:
-    """Return the MIME type that a browser expects for the suffix of `path`."""
+    """Return the MIME type that a browser expects for the suffix of `path`.
+
+    Examples
+    --------
+    >>> from musicsim.audio import media_type
+    >>> media_type("Tides.mp3"), media_type("cover.xyz")
+    ('audio/mpeg', 'application/octet-stream')
+    """
     return _MEDIA_TYPES.get(Path(path).suffix.lower(), "application/octet-stream")

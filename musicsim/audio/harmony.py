@@ -44,6 +44,16 @@ def harmony(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
     The result is float32 (156,): a histogram of the 12 pitch classes, then one of the 12 x 12 pairs of successive
     classes (from, to), row by row. Each sums to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import KEYS, harmony
+    >>> t = np.arange(22050 * 4) / 22050
+    >>> chord = sum(np.sin(2 * np.pi * f * t) for f in (261.6, 329.6, 392.0)) / 3  # C, E and G
+    >>> classes = harmony(chord)[:12]
+    >>> sorted(KEYS[n] for n in np.argsort(classes)[-3:])
+    ['C', 'E', 'G']
     """
     check_samples(y, sr)
     stream = HarmonyStream(sr)

@@ -12,7 +12,15 @@ MODES = ("major", "minor")
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A number that describes the sound of a song, with the texts about it in filters, tables, rules and maps."""
+    """A number that describes the sound of a song, with the texts about it in filters, tables, rules and maps.
+
+    Examples
+    --------
+    >>> from musicsim.audio import DESCRIPTORS
+    >>> tempo = DESCRIPTORS["tempo"]
+    >>> tempo.unit, tempo.words, tempo.ends  # above 150 beats per minute, a song is called fast
+    ('beats/min', ('fast', 'slow'), (90.0, 150.0))
+    """
 
     about: str
     unit: str
@@ -55,7 +63,15 @@ DESCRIPTORS: Mapping[str, Descriptor] = {
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """Descriptors of a song; unknown descriptors are None."""
+    """Descriptors of a song; unknown descriptors are None.
+
+    Examples
+    --------
+    >>> from musicsim.audio import Descriptors
+    >>> song = Descriptors(tempo=120.0, key="C", mode="major")
+    >>> song.tempo, song.loudness
+    (120.0, None)
+    """
 
     # Beats per minute, 42 to 240 for most songs. It may be half or twice the tempo that people tap.
     tempo: float | None = None

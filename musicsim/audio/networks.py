@@ -16,7 +16,29 @@ class NetworkStream(Protocol):
 
 
 class AudioNetwork(Protocol):
-    """A network that computes one vector per song; it can be sent to a worker process."""
+    """A network that computes one vector per song; it can be sent to a worker process.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import analyze_sound
+    >>> class Loudness:
+    ...     key = "loudness"
+    ...     def open(self, sample_rate):
+    ...         self.total = self.n = 0
+    ...         return self
+    ...     def add(self, samples):
+    ...         self.total, self.n = self.total + float(samples @ samples), self.n + len(samples)
+    ...     def finish(self):
+    ...         return np.array([self.total / self.n], np.float32)
+    ...
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, np.full(44100, 0.5), 22050, format="FLAC")
+    >>> analyze_sound(file.getvalue(), networks=[Loudness()]).network_vectors["loudness"].round(2)
+    array([0.25], dtype=float32)
+    """
 
     @property
     def key(self) -> str: ...  # identifies the network and its settings

@@ -65,6 +65,13 @@ def open_source(source: AudioSource, name: str | None) -> tuple[Path | bytes, st
 
     Raises AudioDecodeError if the path is missing, not readable or not a regular file, or if the source is empty.
     Raises TypeError if `source` is not a path, bytes or a binary file object.
+
+    Examples
+    --------
+    >>> from musicsim.audio import open_source
+    >>> data, name = open_source(b"RIFF...", "upload.wav")
+    >>> data, name
+    (b'RIFF...', 'upload.wav')
     """
     if isinstance(source, (str, os.PathLike)):
         path = source if isinstance(source, Path) else Path(source)
@@ -112,6 +119,21 @@ def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
     """Return the tags of a binary file, and then the tags of its first audio stream, as (name, value) pairs.
 
     `formats` lists FFmpeg's names for the allowed containers, separated by commas. Other formats raise av.FFmpegError.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import container_tags
+    >>> file = io.BytesIO()
+    >>> with soundfile.SoundFile(file, "w", 22050, 1, format="FLAC") as sound:
+    ...     sound.title = "Tides"
+    ...     sound.write(np.zeros(22050))
+    ...
+    >>> _ = file.seek(0)
+    >>> [value for name, value in container_tags(file, "flac") if name.lower() == "title"]
+    ['Tides']
     """
     options = SAFE_OPTIONS | {"format_whitelist": formats, "probesize": "65536"}
     with av.open(file, options=options, **TAGS_MAY_BE_BROKEN) as container:
@@ -120,7 +142,22 @@ def container_tags(file: Any, formats: str) -> list[tuple[str, str]]:
 
 
 class SoundReader:
-    """Reads the sound of one file (its path, or all of its bytes) block by block and records its damage."""
+    """Reads the sound of one file (its path, or all of its bytes) block by block and records its damage.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import SoundReader
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, np.zeros((44100, 2)), 44100, format="WAV")
+    >>> reader = SoundReader(file.getvalue())
+    >>> sum(samples.shape[1] for rate, samples in reader.blocks()), reader.damaged
+    (44100, 0)
+    >>> SoundReader(b"this is not music").explain_no_sound()
+    'is a text file, not sound. Leave it out, or download it again if it should be music.'
+    """
 
     def __init__(self, source: Path | bytes) -> None:
         self.source = source

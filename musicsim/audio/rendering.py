@@ -94,7 +94,17 @@ def render_notes(data: bytes, kind: str) -> Iterator[tuple[int, Float32Array]]:
 
 
 def note_tags(file: Any) -> list[tuple[str, str]]:
-    """Return the titles and artists in a binary file of notes as (name, value) pairs; empty for other files."""
+    """Return the titles and artists in a binary file of notes as (name, value) pairs; empty for other files.
+
+    Examples
+    --------
+    >>> import io
+    >>> from musicsim.audio import note_tags
+    >>> track = bytes.fromhex("00ff0305") + b"Tides" + bytes.fromhex("00ff2f00")
+    >>> midi = b"MThd" + bytes.fromhex("00000006000000010060") + b"MTrk" + len(track).to_bytes(4, "big") + track
+    >>> note_tags(io.BytesIO(midi))
+    [('title', 'Tides')]
+    """
     head = file.read(NOTES_HEAD)
     kind = recognize_notes(head)
     if kind == "MIDI":

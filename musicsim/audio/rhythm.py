@@ -48,6 +48,18 @@ def rhythm(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
     The result is float32 (240,): a histogram of tempos (48, see `TEMPOS`), then one of pulses in four groups of bands
     (4 x 48, low bands first). Each sums to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import TEMPOS, rhythm
+    >>> clicks = np.zeros(22050 * 12, np.float32)
+    >>> clicks[::11025] = 1.0  # 120 beats per minute
+    >>> shares = rhythm(clicks)
+    >>> shares.shape, round(float(shares[:48].sum()), 3)
+    ((240,), 1.0)
+    >>> round(float(TEMPOS[np.argmax(shares[:48])]), -1)  # of 48 tempos, the most frequent
+    120.0
     """
     check_samples(y, sr)
     stream, levels = RhythmStream(sr), LevelStream(sr)

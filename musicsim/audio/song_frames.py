@@ -21,7 +21,18 @@ ASPECT_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SongFrames:
-    """Coefficients, fluctuation and spectral shape of a song or part of a song."""
+    """Coefficients, fluctuation and spectral shape of a song or part of a song.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import SongFrames, mfcc
+    >>> song = SongFrames(mfcc(np.random.default_rng(0).normal(0, 0.1, 22050 * 4)), fluctuation=None)
+    >>> len(song), len(song.part(100, 200))
+    (345, 100)
+    >>> song.rows(np.array([0, 10])).shape  # with derivatives
+    (2, 39)
+    """
 
     mfcc: FloatingArray  # (n_frames, 13)
     # (n_patterns, 594), see musicsim.audio.fluctuation(); None in feature version 2
@@ -82,6 +93,22 @@ def read_song_frames(path: Path) -> SongFrames:
     The file contains arrays in NumPy's format, one after another: coefficients, fluctuation (since feature version 3),
     spectral shape (since version 4), and the values per part (if :func:`append_parts` was called). Raises
     FileNotFoundError if the file does not exist, and ValueError or another NumPy error if it is damaged.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import analyze_sound, read_song_frames
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, 0.5 * np.sin(2 * np.pi * 440 * np.arange(44100) / 22050), 22050, format="FLAC")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     features = Path(folder) / "song.npy"
+    ...     _ = analyze_sound(file.getvalue(), frames_to=features)
+    ...     print(len(read_song_frames(features)))
+    ...
+    173
     """
     mfcc = np.load(path, mmap_mode="r", allow_pickle=False)
     if mfcc.ndim != 2 or mfcc.shape[1] != N_MFCC or mfcc.dtype != np.float16:
@@ -99,6 +126,24 @@ def read_song_frames(path: Path) -> SongFrames:
 
 
 def append_parts(path: Path, parts: FloatingArray) -> None:
-    """Append :attr:`SongFrames.parts` to a file of features that has no such values yet."""
+    """Append :attr:`SongFrames.parts` to a file of features that has no such values yet.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import soundfile
+    >>> from musicsim.audio import analyze_sound, append_parts, read_song_frames
+    >>> file = io.BytesIO()
+    >>> soundfile.write(file, 0.5 * np.sin(2 * np.pi * 440 * np.arange(44100) / 22050), 22050, format="FLAC")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     features = Path(folder) / "song.npy"
+    ...     _ = analyze_sound(file.getvalue(), frames_to=features)
+    ...     append_parts(features, np.zeros((2, 5), np.float32))
+    ...     print(read_song_frames(features).parts.shape)
+    ...
+    (2, 5)
+    """
     with path.open("ab") as file:
         write_array(file, parts)

@@ -29,6 +29,13 @@ def spectral_shape(y: FloatingArray, sr: float = SAMPLE_RATE) -> Float32Array:
 
     Each row has the number of spectra, their mean, (25,) in dB, and the upper triangle of their covariance, (325,) in
     dB^2, row by row. The divisor is the number of spectra less 1; the covariance of a single spectrum is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import spectral_shape
+    >>> spectral_shape(np.random.default_rng(0).normal(0, 0.1, 22050 * 5)).shape
+    (1, 351)
     """
     levels, loudest = mel_levels(y, sr)
     raise_to_floor(levels, loudest)

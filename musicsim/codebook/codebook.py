@@ -36,6 +36,7 @@ def suggest_n_codewords(n_frames: int, maximum: int = 1024) -> int:
 
     Examples
     --------
+    >>> from musicsim.codebook import suggest_n_codewords
     >>> suggest_n_codewords(431 * 40), suggest_n_codewords(1_000_000), suggest_n_codewords(5)
     (256, 1024, 5)
     """
@@ -85,10 +86,16 @@ class Codebook(TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> frames = np.random.default_rng(0).normal(size=(2000, 39))
-    >>> codebook = Codebook(n_codewords=32, tau=4, random_state=0).fit(frames)
-    >>> codebook.transform([frames[:431], frames[431:1000]]).shape
-    (2, 32)
+    >>> import numpy as np
+    >>> from musicsim.codebook import Codebook
+    >>> rng = np.random.default_rng(0)
+    >>> songs = [rng.normal(loc=kind, size=(400, 39)) for kind in (0, 0, 3)]  # frames of three songs
+    >>> codebook = Codebook(n_codewords=32, tau=4, random_state=0).fit(np.concatenate(songs))
+    >>> histograms = codebook.transform(songs)
+    >>> histograms.shape, histograms.sum(axis=1).round(3)
+    ((3, 32), array([1., 1., 1.], dtype=float32))
+    >>> bool(histograms[0] @ histograms[1] > histograms[0] @ histograms[2])  # songs of one kind share codewords
+    True
     """
 
     def __init__(self, n_codewords: int = 1024, tau: int = 4, random_state: int | np.random.Generator | None = None):

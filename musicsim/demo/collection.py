@@ -18,7 +18,15 @@ _OGG_EVERY = 15  # songs by one artist in fifteen are Ogg Vorbis files, so that 
 
 @dataclass(frozen=True, slots=True)
 class SongPlan:
-    """The plan of one song; ``tempo`` is in beats per minute, and ``key`` is the tonic's pitch class (0 = C)."""
+    """The plan of one song; ``tempo`` is in beats per minute, and ``key`` is the tonic's pitch class (0 = C).
+
+    Examples
+    --------
+    >>> from musicsim.demo import plan_collection
+    >>> plan = plan_collection(seed=0)[0]
+    >>> plan.genre, round(plan.tempo), plan.key
+    ('Ambient', 60, 0)
+    """
 
     style: str
     artist: str
@@ -44,6 +52,13 @@ def plan_collection(
     """Plan a collection of generated songs in all :data:`musicsim.demo.styles.STYLES`, or in `styles`.
 
     The songs alternate between styles and artists, so the library is varied from the start.
+
+    Examples
+    --------
+    >>> from musicsim.demo import plan_collection
+    >>> plans = plan_collection(n_artists_per_style=1, n_songs_per_artist=2, seed=0)
+    >>> len(plans), len({plan.style for plan in plans}), len({plan.artist for plan in plans})
+    (24, 12, 12)
     """
     for name, value in (("n_artists_per_style", n_artists_per_style), ("n_songs_per_artist", n_songs_per_artist)):
         if value < 1:

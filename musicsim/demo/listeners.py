@@ -70,7 +70,20 @@ def write_listening(
     n_playlists: int = 1500,
     seed: int = 0,
 ) -> None:
-    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder; create it if necessary."""
+    """Write ``plays.csv``, ``tags.csv`` and ``playlists.csv`` for a collection to a folder; create it if necessary.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from musicsim.demo import plan_collection, write_listening
+    >>> plans = plan_collection(n_artists_per_style=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_listening(plans, folder, n_listeners=20, n_playlists=10)
+    ...     print(sorted(path.name for path in Path(folder).iterdir()))
+    ...
+    ['playlists.csv', 'plays.csv', 'tags.csv']
+    """
     if not plans:
         raise ValueError("plans is empty: create plans with plan_collection()")
     if n_listeners < 1 or n_playlists < 0 or seed < 0:

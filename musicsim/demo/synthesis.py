@@ -77,7 +77,18 @@ class _Mix:
 
 
 def render(plan: SongPlan) -> Float32Array:
-    """Render a plan as float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), with a peak below 0.95."""
+    """Render a plan as float32 (``round(plan.duration_s * SAMPLE_RATE)``, 2), with a peak below 0.95.
+
+    Examples
+    --------
+    >>> from musicsim.demo import SAMPLE_RATE, plan_collection, render
+    >>> plan = plan_collection(seed=0)[0]
+    >>> sound = render(plan)
+    >>> sound.shape == (round(plan.duration_s * SAMPLE_RATE), 2), sound.dtype
+    (True, dtype('float32'))
+    >>> bool(abs(sound).max() < 0.95)
+    True
+    """
     style = find_style(plan.style)
     habits = _draw_habits(style, plan)
     rng = np.random.default_rng([plan.seed, 1])
@@ -301,7 +312,20 @@ def _widen(sound: Float32Array, width: float) -> None:
 
 
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
-    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists with a tag that matches the plan."""
+    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists with a tag that matches the plan.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from musicsim.audio import decode
+    >>> from musicsim.demo import plan_collection, write_song
+    >>> plan = plan_collection(seed=0)[0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_song(plan, folder)
+    ...     print(path.suffix, abs(decode(path).duration_s - plan.duration_s) < 0.1)
+    ...
+    .flac True
+    """
     path = Path(folder) / plan.relative_path
     marker = hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
     if _read_marker(path) == marker:

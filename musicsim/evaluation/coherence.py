@@ -29,6 +29,16 @@ def order_coherence(features: npt.ArrayLike, lag: int = 1) -> float:
     ------
     ValueError
         If `lag` is less than 1, or `features` has more than two dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.evaluation import order_coherence
+    >>> tempo = np.array([80.0, 84.0, 90.0, 96.0, 100.0, 118.0, 120.0, 124.0])
+    >>> round(order_coherence(tempo), 2)  # a slow rise
+    0.89
+    >>> round(order_coherence(tempo[[0, 7, 1, 6, 2, 5, 3, 4]]), 2)  # slow and fast songs alternate
+    -0.71
     """
     rows = np.asarray(features, dtype=np.float64)
     if rows.ndim not in (1, 2):

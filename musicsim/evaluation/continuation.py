@@ -36,6 +36,13 @@ def continuation_scores(
         - ``ndcg`` of all recommendations
         - ``clicks``: number of requests for ten more songs until one is held-out; 51 if none of the first 500 is
         - ``hit@k`` for each k: 1 if one of the first k recommendations is held-out, else 0
+
+    Examples
+    --------
+    >>> from musicsim.evaluation import continuation_scores
+    >>> scores = continuation_scores([[7, 1, 4, 9], [2, 3, 5, 8]], [{1, 9}, {6}], ks=(2,))
+    >>> scores["r_precision"], scores["clicks"], scores["hit@2"]  # no recommendation for the second is right
+    (array([0.5, 0. ]), array([ 0., 51.]), array([1., 0.]))
     """
     if len(recommended) != len(held_out):
         raise ValueError(

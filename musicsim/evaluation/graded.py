@@ -52,6 +52,13 @@ def score_groups(
     Returns
     -------
     dict of float64 ndarrays of shape (n_queries,); the keys are ``ndcg@k`` for each k, and ``map``
+
+    Examples
+    --------
+    >>> from musicsim.evaluation import score_groups
+    >>> scores, labels = [0.9, 0.5, 0.1, 0.2, 0.8], [2, 0, 1, 1, 0]  # a query with three documents, and one with two
+    >>> {name: values.round(2) for name, values in score_groups(scores, labels, [3, 2], ks=(1, 3)).items()}
+    {'ndcg@1': array([1., 0.]), 'ndcg@3': array([0.96, 0.63]), 'map': array([0.83, 0.5 ])}
     """
     f, labels = np.asarray(scores, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if f.ndim != 1 or f.shape != labels.shape:

@@ -20,7 +20,15 @@ _MIN_RATINGS = 2  # minimum number of ratings per item, and minimum number of it
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance, nan if all ratings are equal."""
+    """Krippendorff's alpha: 1 for perfect agreement, 0 for agreement by chance, nan if all ratings are equal.
+
+    Examples
+    --------
+    >>> from musicsim.evaluation import krippendorff_alpha
+    >>> agreement = krippendorff_alpha([[1, 2, 2], [1, 2, 1]], "nominal", n_resamples=0)
+    >>> round(agreement.alpha, 2), agreement.n_items  # two listeners agree on two of three items
+    (0.44, 3)
+    """
 
     alpha: float
     low: float  # 95% percentile interval over resampled items; nan if it cannot be computed
@@ -41,6 +49,15 @@ def krippendorff_alpha(
     n_resamples : int; number of times that items are resampled for the interval; 0 for no interval
         Items are resampled, not listeners: the songs of a test are a sample, but its listeners are fixed.
     random_state : int, numpy Generator or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.evaluation import krippendorff_alpha
+    >>> ratings = [[1, 2, 3, 3, 5], [1, 2, 3, 4, 5], [np.nan, 2, 3, 3, 4]]  # three listeners, five songs
+    >>> agreement = krippendorff_alpha(ratings, "ordinal", random_state=0)
+    >>> round(agreement.alpha, 2), agreement.n_items
+    (0.93, 5)
     """
     given = np.asarray(ratings, dtype=np.float64)
     if given.ndim != 2:
@@ -87,7 +104,17 @@ def _alpha(counts: Float64Array, times: Float64Array, values: Float64Array, leve
 
 @dataclass(frozen=True, slots=True)
 class RankComparison:
-    """Results of Friedman's and Tukey's tests for several models."""
+    """Results of Friedman's and Tukey's tests for several models.
+
+    Examples
+    --------
+    >>> from musicsim.evaluation import compare_ranks
+    >>> comparison = compare_ranks([[0.2, 0.5], [0.1, 0.4], [0.3, 0.9], [0.6, 0.5]])
+    >>> comparison.mean_ranks
+    array([1.25, 1.75])
+    >>> bool(abs(comparison.mean_ranks[0] - comparison.mean_ranks[1]) > 2 * comparison.half_width)  # too few queries
+    False
+    """
 
     mean_ranks: Float64Array  # (n_models,); the best model has the highest mean rank
     chi2: float  # Friedman's statistic, corrected for ties
@@ -111,6 +138,20 @@ def compare_ranks(scores: npt.ArrayLike) -> RankComparison:
     difference between two mean ranks over n queries, divided by S / sqrt(n), is compared with the studentized range
     distribution for k groups and infinitely many degrees of freedom. This is Nemenyi's test. It is also MATLAB's
     ``multcompare`` after ``friedman``, which MIREX uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.evaluation import compare_ranks
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(40, 3)) + [0.0, 0.1, 1.5]  # 40 queries, three models
+    >>> comparison = compare_ranks(scores)
+    >>> comparison.p_value < 0.001
+    True
+    >>> comparison.pair_p_values < 0.05  # the third model differs from both others
+    array([[False, False,  True],
+           [False, False,  True],
+           [ True,  True, False]])
     """
     from scipy.stats import chi2 as chi2_distribution
     from scipy.stats import rankdata, studentized_range
@@ -147,6 +188,15 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
     Returns
     -------
     ndarray of shape (n_queries, n_models), float64; nan if none of a model's results has a score
+
+    Examples
+    --------
+    >>> from musicsim.evaluation import scores_by_query
+    >>> fine = [[90, 20, 50], [70, 40, 60]]  # two listeners rate three pairs of a query and a result
+    >>> query, gave = [0, 0, 1], [[True, False], [False, True], [True, True]]  # both models gave the third result
+    >>> scores_by_query(fine, query, gave)
+    array([[80., 30.],
+           [55., 55.]])
     """
     scores, queries, from_model = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
     n_scores = np.isfinite(scores).sum(axis=0)
@@ -163,6 +213,15 @@ def williams_square(n: int) -> Int64Array:
 
     Each condition occurs equally often in each position, and equally often after each other condition. The first `n`
     rows are a Latin square. If `n` is odd and above 1, there are `n` more rows.
+
+    Examples
+    --------
+    >>> from musicsim.evaluation import williams_square
+    >>> williams_square(4)  # each model comes once after each other model
+    array([[0, 1, 3, 2],
+           [1, 2, 0, 3],
+           [2, 3, 1, 0],
+           [3, 0, 2, 1]])
     """
     check_whole("n", n, 1)
     steps = np.arange(n)

@@ -25,14 +25,16 @@ class ArtistSplit:
 
     Examples
     --------
-    Training, validation and test songs, 40 : 30 : 30 by artist, from two splits:
-
+    >>> import numpy as np
+    >>> from musicsim.evaluation import ArtistSplit
     >>> artists = np.repeat(np.arange(10), 3)
     >>> rest, test = next(ArtistSplit(1, 0.3, random_state=0).split(artists, groups=artists))
     >>> split = ArtistSplit(1, 3 / 7, random_state=1).split(rest, groups=artists[rest])
     >>> train, validation = (rest[rows] for rows in next(split))
     >>> len(train), len(validation), len(test)
     (12, 9, 9)
+    >>> set(artists[train]) & set(artists[test])  # no artist is on both sides
+    set()
     """
 
     def __init__(self, n_splits: int = 10, test_size: float = 0.2, random_state: Any = None) -> None:

@@ -56,12 +56,15 @@ def evaluate(
 
     Examples
     --------
-    >>> from musicsim.metric import WCCN
+    >>> import musicsim as ms
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> artists = np.repeat(np.arange(40), 5)
     >>> X = np.c_[artists % 4 + rng.normal(size=200), 5 * rng.normal(size=(200, 3))]
-    >>> table = evaluate({"plain": None, "WCCN": WCCN()}, X, artists % 4, artists)
-    >>> bool(table.loc["WCCN"].loc["MAP", "difference_low"] > 0)
+    >>> table = ms.evaluate({"plain": None, "WCCN": ms.WCCN()}, X, artists % 4, artists)
+    >>> table.loc["WCCN"].index.tolist()
+    ['AUC', 'MAP', 'MRR', 'NDCG', 'precision', 'kNN accuracy']
+    >>> bool(table.loc["WCCN"].loc["MAP", "difference_low"] > 0)  # better on artists that it has not seen
     True
     """
     from sklearn.model_selection import GroupKFold

@@ -22,7 +22,20 @@ _BLOCK = 64  # songs per eigendecomposition: 0.8 MB of 40 x 40 matrices
 
 @dataclass(frozen=True)
 class Population:
-    """Mean and covariance of the frames of many songs."""
+    """Mean and covariance of the frames of many songs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.gaussians import Population
+    >>> covariances = np.stack([np.eye(2), np.eye(2)])
+    >>> population = Population.from_songs(np.array([[0.0, 0.0], [4.0, 0.0]]), covariances)
+    >>> population.mean, population.covariance  # the variance of the first column is within and between songs
+    (array([2., 0.]), array([[5., 0.],
+           [0., 1.]]))
+    >>> population.join(population).n_songs
+    4
+    """
 
     n_songs: float  # weight when this population is combined with another one
     mean: Float64Array  # (d,): mean of the songs' means
@@ -79,6 +92,18 @@ class GaussianEmbedding(TransformerMixin, BaseEstimator):
     ----------
     - V. Arsigny, P. Fillard, X. Pennec and N. Ayache, Log-Euclidean metrics for fast and simple calculus on diffusion
       tensors, Magnetic Resonance in Medicine 56, 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.gaussians import GaussianEmbedding, SongGaussians, fit_parts
+    >>> rng = np.random.default_rng(0)
+    >>> songs = SongGaussians.concatenate([fit_parts(rng.normal(0, width, (500, 3))) for width in (1, 1, 3)])
+    >>> X = GaussianEmbedding().fit(songs).transform(songs)
+    >>> X.shape
+    (3, 10)
+    >>> bool(np.linalg.norm(X[0] - X[1]) < 0.2 * np.linalg.norm(X[0] - X[2]))  # the third varies more than the others
+    True
     """
 
     def __init__(self, ridge: float = 0.1, level: int | None = 0, prior: Population | None = None) -> None:

@@ -31,6 +31,17 @@ class SongGaussians:
     covariances : ndarray of shape (n, d, d), float32, units squared
         The divisor is the number of frames less 1; a single frame has a covariance of zeros.
     n_frames : ndarray of shape (n,), int64, >= 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.gaussians import SongGaussians, fit_parts
+    >>> frames = np.random.default_rng(0).normal(size=(1000, 13))
+    >>> parts = fit_parts(frames, 250)
+    >>> parts.means.shape, parts.covariances.shape, parts.n_frames
+    ((4, 13), (4, 13, 13), array([250, 250, 250, 250]))
+    >>> bool(np.allclose(parts.merge().means[0], frames.mean(axis=0), atol=1e-6))  # one Gaussian for the song
+    True
     """
 
     means: Float32Array
@@ -87,6 +98,14 @@ def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians
     """Return the Gaussians of a song's parts, in order; by default, there is one part.
 
     Each part has `n_frames` frames. A remainder of less than half a part is added to the last part.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.gaussians import fit_parts
+    >>> frames = np.random.default_rng(0).normal(size=(1000, 13))
+    >>> len(fit_parts(frames)), fit_parts(frames, 300).n_frames  # the rest of 100 frames joins the last part
+    (1, array([300, 300, 400]))
     """
     parts: list[Moments] = []
     width = 0
@@ -131,5 +150,12 @@ def _stack(parts: Sequence[Moments], width: int) -> SongGaussians:
 
 
 def embedding_size(n_columns: int) -> int:
-    """Return the length of a Gaussian's vector, given the number of columns of its frames."""
+    """Return the length of a Gaussian's vector, given the number of columns of its frames.
+
+    Examples
+    --------
+    >>> from musicsim.gaussians import embedding_size
+    >>> embedding_size(39)
+    820
+    """
     return (n_columns + 1) * (n_columns + 2) // 2

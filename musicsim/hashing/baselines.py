@@ -39,9 +39,16 @@ class RandomProjectionHash(BitHash):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from musicsim.hashing import RandomProjectionHash, hamming_distances
     >>> X = np.random.default_rng(0).normal(size=(100, 20))
-    >>> RandomProjectionHash(96, random_state=0).fit_transform(X).shape
+    >>> X[1] = X[0] + 0.01  # almost the same song
+    >>> codes = RandomProjectionHash(96, random_state=0).fit_transform(X)
+    >>> codes.shape  # 96 bits need two words
     (100, 2)
+    >>> distances = hamming_distances(codes[:1], codes)[0]
+    >>> bool(distances[1] < distances[2:].min())
+    True
     """
 
     def __init__(self, n_bits: int = 64, *, random_state: int | np.random.Generator | None = None) -> None:
@@ -97,6 +104,17 @@ class SpectralHash(BitHash):
     References
     ----------
     - Y. Weiss, A. Torralba and R. Fergus, Spectral hashing, NIPS 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.hashing import SpectralHash, hamming_distances
+    >>> X = np.random.default_rng(0).uniform(size=(500, 2)) * [10, 1]
+    >>> codes = SpectralHash(8).fit_transform(X)
+    >>> near, far = np.abs(X[:, 0] - X[0, 0]) < 0.5, np.abs(X[:, 0] - X[0, 0]) > 4
+    >>> distances = hamming_distances(codes[:1], codes)[0]
+    >>> bool(distances[near].mean() < distances[far].mean())
+    True
     """
 
     def __init__(self, n_bits: int = 64) -> None:

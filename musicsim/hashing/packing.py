@@ -25,7 +25,8 @@ def pack_bits(bits: npt.ArrayLike) -> Uint64Array:
 
     Examples
     --------
-    >>> pack_bits([[1, 0, 1], [0, 1, 0]])
+    >>> from musicsim.hashing import pack_bits
+    >>> pack_bits([[1, 0, 1], [0, 1, 0]])  # the first bit is the lowest
     array([[5],
            [2]], dtype=uint64)
     """
@@ -54,6 +55,13 @@ def unpack_bits(codes: npt.ArrayLike, n_bits: int) -> BoolArray:
     Returns
     -------
     bool ndarray of shape (n, n_bits)
+
+    Examples
+    --------
+    >>> from musicsim.hashing import pack_bits, unpack_bits
+    >>> unpack_bits(pack_bits([[1, 0, 1], [0, 1, 0]]), 3).astype(int)
+    array([[1, 0, 1],
+           [0, 1, 0]])
     """
     words = check_words(codes, "codes")
     if not 1 <= n_bits <= WORD * words.shape[1]:
@@ -76,6 +84,13 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array
     Notes
     -----
     Memory: 17 n m bytes, so use blocks.
+
+    Examples
+    --------
+    >>> from musicsim.hashing import hamming_distances, pack_bits
+    >>> codes = pack_bits([[0, 0, 0], [0, 1, 1], [1, 1, 1]])
+    >>> hamming_distances(codes[:1], codes)
+    array([[0, 2, 3]])
     """
     left, right = check_words(codes, "codes"), check_words(others, "others")
     if left.shape[1] != right.shape[1]:

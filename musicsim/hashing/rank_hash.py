@@ -104,13 +104,16 @@ class RankHash(BitHash):
 
     Examples
     --------
-    >>> from musicsim.hashing import bin_vote
+    >>> import numpy as np
+    >>> from musicsim.hashing import RankHash, bin_vote
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(300) % 3
     >>> X = np.c_[np.eye(3)[y] + 0.2 * rng.normal(size=(300, 3)), 2 * rng.normal(size=(300, 5))]
     >>> hashing = RankHash(16, ranknet_steps=100, lambdarank_steps=50, random_state=0).fit(X[:200], y[:200])
-    >>> votes = bin_vote(hashing.transform(X[:200]), y[:200], hashing.transform(X[200:]))
-    >>> bool(np.mean(votes == y[200:]) > 0.9)
+    >>> codes = hashing.transform(X)
+    >>> codes.shape, codes.dtype  # 16 bits per song, in one word
+    ((300, 1), dtype('uint64'))
+    >>> bool(np.mean(bin_vote(codes[:200], y[:200], codes[200:]) == y[200:]) > 0.9)  # labels of songs it has not seen
     True
     """
 

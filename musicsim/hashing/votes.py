@@ -45,6 +45,13 @@ def bin_vote(codes: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike
     Notes
     -----
     Time: O(n m). Memory: 50 MB, and the neighbors of a block of queries.
+
+    Examples
+    --------
+    >>> from musicsim.hashing import bin_vote, pack_bits
+    >>> codes = pack_bits([[0, 0, 0], [0, 0, 1], [1, 1, 1]])
+    >>> bin_vote(codes, ["calm", "calm", "loud"], pack_bits([[0, 1, 0], [1, 1, 1]]), n_bins=1)
+    array(['calm', 'loud'], dtype=object)
     """
     table = np.asarray(labels)
     if table.dtype.kind == "U" and not hasattr(labels, "dtype"):
@@ -92,6 +99,13 @@ def bin_mean(codes: npt.ArrayLike, targets: npt.ArrayLike, queries: npt.ArrayLik
     Returns
     -------
     float64 ndarray of shape (m,)
+
+    Examples
+    --------
+    >>> from musicsim.hashing import bin_mean, pack_bits
+    >>> codes = pack_bits([[0, 0, 0], [0, 0, 1], [1, 1, 1]])
+    >>> bin_mean(codes, [60.0, 80.0, 180.0], pack_bits([[0, 0, 0]]), n_bins=2)  # codes that differ in at most one bit
+    array([70.])
     """
     values = np.asarray(targets, dtype=np.float64)
     database = check_words(codes, "codes")

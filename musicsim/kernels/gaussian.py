@@ -41,6 +41,17 @@ def gmm_kernel(
 
     With 8 components per song, it takes 64 pairs of components per pair of songs, or 8 densities per song and sample.
     It needs memory for the result and float64 copies of the mixtures, or 8 n_samples bytes per song.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.kernels import gmm_kernel
+    >>> from musicsim.mixtures import fit_mixtures
+    >>> rng = np.random.default_rng(0)
+    >>> songs = [rng.normal(loc=kind, size=(500, 2)) for kind in (0, 0, 2)]
+    >>> K = gmm_kernel(fit_mixtures(songs, n_components=2, random_state=0))
+    >>> K.shape, bool(K[0, 1] > 0.9 > K[0, 2])
+    ((3, 3), True)
     """
     left = _mixture_parts(A)
     right = left if B is None else _mixture_parts(B)

@@ -25,6 +25,7 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
 
     Examples
     --------
+    >>> from musicsim.kernels import ppk_map
     >>> ppk_map([[0.25, 0.75, 0.0]]).round(3)
     array([[0.5  , 0.866, 0.   ]], dtype=float32)
     """
@@ -42,6 +43,14 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
     Returns
     -------
     ndarray of shape (n, m), float64, from 0 to 1; 1 for equal histograms
+
+    Examples
+    --------
+    >>> from musicsim.kernels import ppk_kernel
+    >>> ppk_kernel([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]]).round(2)  # songs 0 and 2 share no codeword
+    array([[1.  , 0.5 , 0.  ],
+           [0.5 , 1.  , 0.71],
+           [0.  , 0.71, 1.  ]])
     """
     left = root(A, "A").astype(np.float64)
     right = left if B is None else root(B, "B").astype(np.float64)
@@ -50,7 +59,18 @@ def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array
 
 
 def ppk_similarity(distances: npt.ArrayLike) -> Float64Array:
-    """Convert Euclidean distances between rows of :func:`ppk_map` or its PCA to kernel values 1 - d^2 / 2 in [0, 1]."""
+    """Convert Euclidean distances between rows of :func:`ppk_map` or its PCA to kernel values 1 - d^2 / 2 in [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.kernels import ppk_kernel, ppk_map, ppk_similarity
+    >>> songs = ppk_map([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]])
+    >>> ppk_similarity([np.linalg.norm(songs[0] - songs[1])]).round(2)
+    array([0.5])
+    >>> ppk_kernel([[0.5, 0.5, 0.0]], [[0.5, 0.0, 0.5]]).round(2)
+    array([[0.5]])
+    """
     return np.clip(1.0 - np.square(distances, dtype=np.float64) / 2.0, 0.0, 1.0)
 
 
@@ -74,6 +94,17 @@ def harmony_map(harmony: npt.ArrayLike, *, key_invariant: bool = False) -> Float
     each song were rotated to its estimated key, an error in the estimate would change all columns. So key-invariant
     columns are the magnitudes of the discrete Fourier transform along the rotation, which rotations do not change.
     Their inner product is equal to the largest kernel over rotations, or slightly above it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.kernels import harmony_map
+    >>> classes = np.zeros((2, 12))
+    >>> classes[0, [0, 4, 7]] = classes[1, [2, 6, 9]] = 1 / 3  # chords: C major and D major
+    >>> pairs = np.full((2, 144), 1 / 144)
+    >>> songs = harmony_map(np.hstack([classes, pairs]), key_invariant=True)
+    >>> songs.shape, bool(np.allclose(songs[0], songs[1], atol=1e-6))  # the key does not matter
+    ((2, 91), True)
     """
     classes, pairs = _two_roots(harmony, 12, 144, "harmony")
     if key_invariant:
@@ -91,6 +122,20 @@ def harmony_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, *, key_inva
 
     `A` (n, 156) and `B` (m, 156) are from :func:`musicsim.audio.harmony`; without B, A is compared with itself. The
     result is float64 (n, m), from 0 to 1. See :func:`harmony_map` for `key_invariant`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.kernels import harmony_kernel
+    >>> classes = np.zeros((2, 12))
+    >>> classes[0, [0, 4, 7]] = classes[1, [2, 6, 9]] = 1 / 3  # chords: C major and D major
+    >>> songs = np.hstack([classes, np.full((2, 144), 1 / 144)])
+    >>> harmony_kernel(songs).round(2)
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    >>> harmony_kernel(songs, key_invariant=True).round(2)
+    array([[1., 1.],
+           [1., 1.]])
     """
     left = harmony_map(A, key_invariant=key_invariant).astype(np.float64)
     right = left if B is None else harmony_map(B, key_invariant=key_invariant).astype(np.float64)
@@ -101,6 +146,16 @@ def rhythm_map(rhythm: npt.ArrayLike) -> Float32Array:
     """Map rows of :func:`musicsim.audio.rhythm`, (n_songs, 240), to the unit sphere.
 
     The histograms of tempos and pulses get equal weights. The inner product of the result is :func:`rhythm_kernel`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import rhythm
+    >>> from musicsim.kernels import rhythm_map
+    >>> clicks = np.zeros(22050 * 12, np.float32)
+    >>> clicks[::11025] = 1.0  # 120 beats per minute
+    >>> rhythm_map(rhythm(clicks)[None]).shape
+    (1, 240)
     """
     return np.concatenate(_two_roots(rhythm, 48, 192, "rhythm"), axis=1).astype(np.float32)
 
@@ -109,6 +164,20 @@ def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Ar
     """Return the mean of the kernels of tempos and of pulses, given rows of :func:`musicsim.audio.rhythm`.
 
     A is (n, 240) and B is (m, 240); without B, A is compared with itself. The result is float64 (n, m), from 0 to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import rhythm
+    >>> from musicsim.kernels import rhythm_kernel
+    >>> def clicks(per_minute):
+    ...     y = np.zeros(22050 * 12, np.float32)
+    ...     y[:: 22050 * 60 // per_minute] = 1.0
+    ...     return rhythm(y)
+    ...
+    >>> K = rhythm_kernel([clicks(120), clicks(122), clicks(90)])
+    >>> bool(K[0, 1] > K[0, 2])  # 122 beats per minute are nearer to 120 than 90 are
+    True
     """
     left = rhythm_map(A).astype(np.float64)
     return cosines(left, left if B is None else rhythm_map(B).astype(np.float64))

@@ -16,6 +16,12 @@ def inverse_document_frequency(histograms: Any) -> Float64Array:
 
     The result (n_codewords,) is log(n_songs / number of songs with the codeword). It is 0 for unused codewords, and for
     codewords in every song. Histograms (n_songs, n_codewords) may be sparse, and must not be negative.
+
+    Examples
+    --------
+    >>> from musicsim.kernels import inverse_document_frequency
+    >>> inverse_document_frequency([[2, 0, 1], [1, 0, 0], [5, 3, 0]]).round(2)  # the first word is in every song
+    array([0. , 1.1, 1.1])
     """
     counts = term_counts(histograms, "histograms")
     n_songs = counts.shape[0]
@@ -31,6 +37,16 @@ def tfidf_map(histograms: Any, idf: npt.ArrayLike) -> Any:
     `idf` is the :func:`inverse_document_frequency` of the training songs. The result is float32 and has the shape of
     `histograms`; it is a CSR array if they are sparse. Inner products of its rows are cosines. Rows with only
     zero weights stay 0; all others have length 1. Histograms must not be negative.
+
+    Examples
+    --------
+    >>> from musicsim.kernels import inverse_document_frequency, tfidf_map
+    >>> counts = [[2, 0, 1], [1, 3, 0], [5, 3, 0]]
+    >>> songs = tfidf_map(counts, inverse_document_frequency(counts))
+    >>> (songs @ songs.T).round(2)  # the last two share a rare word
+    array([[1., 0., 0.],
+           [0., 1., 1.],
+           [0., 1., 1.]], dtype=float32)
     """
     return _weigh(histograms, idf, "histograms").astype(np.float32)
 
@@ -48,6 +64,13 @@ def tfidf_cosine_kernel(A: Any, B: Any = None, *, reference: Any = None) -> Floa
     Returns
     -------
     ndarray of shape (n, m), float64, from 0 to 1; 0 if all codewords of one of the songs have weight 0
+
+    Examples
+    --------
+    >>> from musicsim.kernels import tfidf_cosine_kernel
+    >>> train = [[2, 0, 1, 1], [1, 3, 0, 1], [5, 3, 0, 0]]
+    >>> tfidf_cosine_kernel([[0, 1, 0, 0]], train, reference=train).round(2)  # a new song and three others
+    array([[0.  , 0.95, 1.  ]])
     """
     idf = inverse_document_frequency(A if reference is None else reference)
     left = _weigh(A, idf, "A")
@@ -71,6 +94,15 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
     -----
     Thesis 2.5.2 (kernel of auto-tags). The distance has no factor 1/2, and 0/0 is treated as 0, as in scikit-learn's
     ``chi2_kernel``, which computes it.
+
+    Examples
+    --------
+    >>> from musicsim.kernels import chi2_rbf_kernel
+    >>> tags = [[0.5, 0.5, 0.0], [0.48, 0.5, 0.02], [0.3, 0.3, 0.4]]  # probabilities of three tags
+    >>> chi2_rbf_kernel(tags, sigma=10.0).round(2)
+    array([[1.  , 0.82, 0.01],
+           [0.82, 1.  , 0.01],
+           [0.01, 0.01, 1.  ]])
     """
     from sklearn.metrics.pairwise import chi2_kernel
 
@@ -90,6 +122,15 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
 
     The result is float32 (n_songs, n_tags), with rows of length 1. A song without a tag in the vocabulary is a row of
     zeros. Repeated tags count once. The tags in the vocabulary must be distinct.
+
+    Examples
+    --------
+    >>> from musicsim.kernels import human_tag_vectors
+    >>> songs = human_tag_vectors([["calm", "piano"], ["calm"], ["loud"]], vocabulary=["calm", "loud", "piano"])
+    >>> (songs @ songs.T).round(2)
+    array([[1.  , 0.71, 0.  ],
+           [0.71, 1.  , 0.  ],
+           [0.  , 0.  , 1.  ]], dtype=float32)
     """
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
@@ -113,6 +154,15 @@ def plays_cosine_kernel(plays: Any, other: Any = None) -> Float64Array:
     Returns
     -------
     ndarray of shape (n_items, m_items), float64, from 0 to 1; 0 for an item without listeners
+
+    Examples
+    --------
+    >>> from musicsim.kernels import plays_cosine_kernel
+    >>> plays = [[1, 1, 0], [1, 1, 0], [0, 1, 1]]  # three listeners, three songs
+    >>> plays_cosine_kernel(plays).round(2)  # two people play both of the first two songs
+    array([[1.  , 0.82, 0.  ],
+           [0.82, 1.  , 0.58],
+           [0.  , 0.58, 1.  ]])
     """
     left = unit_rows(term_counts(sparse.csr_array(plays).T.tocsr(), "plays"))
     if other is None:

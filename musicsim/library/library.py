@@ -98,7 +98,22 @@ def _connect(file: Path, *, read_only: bool, is_full: bool = False) -> sa.Engine
 
 
 class Library(Opinions):
-    """Songs, their features and listening data; use :meth:`open`. Thread-safe; each process must open its own."""
+    """Songs, their features and listening data; use :meth:`open`. Thread-safe; each process must open its own.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from musicsim.demo import plan_collection, write_song
+    >>> from musicsim.library import Library
+    >>> plans = plan_collection(n_artists_per_style=1, n_songs_per_artist=2, styles=["Ambient"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     paths = [write_song(plan, folder + "/Music") for plan in plans]
+    ...     with Library.open(folder + "/library") as library:
+    ...         report = library.add(folder + "/Music", n_workers=1)
+    ...         print(len(library), sorted(song.genre for song in library.songs()))
+    ...
+    2 ['Ambient', 'Ambient']
+    """
 
     def __init__(self, folder: Path, engine: sa.Engine, *, is_full: bool = False) -> None:
         super().__init__(engine, self.write_unseen)

@@ -36,7 +36,8 @@ def geometric_mean(A: npt.ArrayLike, B: npt.ArrayLike, t: float = 0.5) -> Float6
 
     Examples
     --------
-    >>> geometric_mean([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 9.0]])
+    >>> from musicsim.metric import geometric_mean
+    >>> geometric_mean([[4.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 9.0]]).round(6)
     array([[2., 0.],
            [0., 3.]])
     """

@@ -28,6 +28,17 @@ class Feedback:
     """An ideal song and the metric around it.
 
     The metric is ``L^T (I + U^T (G - I) U) L``: the base metric L^T L, changed along the directions of the marks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.metric import Feedback
+    >>> feedback = Feedback(np.zeros(2), None, np.array([[0.0, 1.0]]), np.array([[100.0]]))
+    >>> feedback.metric
+    array([[  1.,   0.],
+           [  0., 100.]])
+    >>> feedback.distances(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    array([ 1., 10.])
     """
 
     point: Float64Array  # (d,): new position of the query
@@ -112,6 +123,17 @@ def feedback_metric(
     over the songs in `down`; each term is the mean over the differences from the query and the songs in `up`. In the
     directions of the marks, G = (I + strength S)^-1 # (I + strength D). Time for k marks: O(k^2 r), about a
     millisecond, and O(r d^2) with `base`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.metric import feedback_metric
+    >>> songs = np.array([[0.0, 2.0], [2.0, 0.0]])
+    >>> adapted = feedback_metric(np.zeros(2), up=[[0.0, 1.0]], down=[[1.0, 0.0]])
+    >>> adapted.point  # halfway to the song with a thumbs-up
+    array([0. , 0.5])
+    >>> adapted.distances(songs).round(2)  # the song in its direction is nearer now
+    array([1.31, 3.05])
     """
     query = _vector(x)
     d = len(query)
@@ -175,6 +197,14 @@ def adapt_weights(
     Returns
     -------
     float64 ndarray of shape (m,), not negative, sums to 1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.metric import adapt_weights
+    >>> by_tempo, by_timbre = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])  # the song marked up has the query's tempo
+    >>> adapt_weights([0, 0], up=[[0, 1]], down=[[1, 0]], metrics=[by_tempo, by_timbre]).round(2)
+    array([0.88, 0.12])
     """
     query = _vector(x)
     d = len(query)

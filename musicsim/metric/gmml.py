@@ -71,11 +71,18 @@ class GMML(LinearMetric, BaseEstimator):
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(60) % 3
-    >>> X = np.c_[y + 0.2 * rng.normal(size=60), 5 * rng.normal(size=(60, 2))]
-    >>> int(np.argmax(np.diag(GMML(reg=0.0).fit(X, y).metric_)))
-    0
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from musicsim.metric import GMML
+    >>> X, y = load_wine(return_X_y=True)
+    >>> knn = KNeighborsClassifier(3)
+    >>> plain = cross_val_score(make_pipeline(StandardScaler(), knn), X, y)
+    >>> learned = cross_val_score(make_pipeline(StandardScaler(), GMML(), knn), X, y)
+    >>> round(float(plain.mean()), 2), round(float(learned.mean()), 2)
+    (0.94, 0.97)
     """
 
     def __init__(

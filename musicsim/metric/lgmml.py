@@ -100,11 +100,15 @@ class LGMML(BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from musicsim.metric import LGMML
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(300, 4))
+    >>> X = rng.normal(size=(300, 4))  # 30 queries with ten documents each
     >>> y, group = (X[:, 0] + X[:, 1] > 1).astype(int), [10] * 30
-    >>> ranker = LGMML(max_features=0.5, random_state=0).fit(X, y, group)
-    >>> ranker.score(X, y, group) > 0.8
+    >>> ranker = LGMML(max_features=0.5, random_state=0).fit(X[:200], y[:200], group[:20])
+    >>> ranker.predict(X[200:], group[20:]).shape
+    (100,)
+    >>> bool(ranker.score(X[200:], y[200:], group[20:]) > 0.8)  # mean NDCG@10 of ten queries that it has not seen
     True
     """
 

@@ -46,6 +46,17 @@ def factor(metric: npt.ArrayLike, spectral_mass: float = 1.0) -> Float64Array:
     -------
     float64 ndarray of shape (r, d)
         Rows are sorted by descending weight. For a metric of 0, there is one row of zeros.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.metric import factor
+    >>> np.abs(factor(np.diag([4.0, 100.0, 1.0])))
+    array([[ 0., 10.,  0.],
+           [ 2.,  0.,  0.],
+           [ 0.,  0.,  1.]])
+    >>> factor(np.diag([4.0, 100.0, 1.0]), spectral_mass=0.95).shape
+    (1, 3)
     """
     if not 0 < spectral_mass <= 1:
         raise ValueError(f"spectral_mass={spectral_mass} must be above 0 and at most 1.")

@@ -64,12 +64,18 @@ class LGMMLByExample(LinearMetric, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from musicsim.metric import LGMMLByExample
     >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
-    >>> X[:, 0] += 4 * y
-    >>> model = LGMMLByExample(n_metrics=2, random_state=0).fit(X, y)
-    >>> model.metric_at(X[0]).shape, int(model.rank(X[:1], X)[0, 0])
-    ((3, 3), 0)
+    >>> X, style, y = rng.normal(size=(400, 3)), np.repeat([0, 1], 200), np.arange(400) % 2
+    >>> X[:, 0] += 20 * style  # two styles far apart
+    >>> X[np.arange(400), 1 + style] += 4 * y  # each style has its own column that matters
+    >>> model = LGMMLByExample(n_metrics=2, random_state=0).fit(X, 2 * style + y)
+    >>> first, second = model.metric_at([0, 2, 2]), model.metric_at([20, 2, 2])
+    >>> bool(first[1, 1] > first[2, 2]), bool(second[2, 2] > second[1, 1])
+    (True, True)
+    >>> model.rank(X[:1], X, k=5).shape
+    (1, 5)
     """
 
     def __init__(

@@ -44,6 +44,20 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
     ----------
     - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
       4.3.2 (equation 4.14).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.metric import MultipleKernelMLR
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(30) % 3
+    >>> timbre, noise = np.eye(3)[y] + 0.1 * rng.normal(size=(30, 3)), rng.normal(size=(30, 3))
+    >>> kernels = [timbre @ timbre.T, noise @ noise.T]
+    >>> model = MultipleKernelMLR(C=10).fit(kernels, y)
+    >>> model.transform(kernels).shape[0]
+    30
+    >>> bool(np.trace(model.metrics_[0]) > 10 * np.trace(model.metrics_[1]))  # the second kernel hardly counts
+    True
     """
 
     def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:

@@ -69,11 +69,15 @@ class MLRCV(LinearMetric, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from musicsim.metric import MLRCV
     >>> rng = np.random.default_rng(0)
     >>> artists = np.repeat(np.arange(20), 5)
     >>> y = artists % 4
     >>> X = np.c_[y + 0.3 * rng.normal(size=100), 3 * rng.normal(size=(100, 3))]
     >>> cv = MLRCV(Cs=[1, 10, 100]).fit(X, y, groups=artists)
+    >>> cv.scores_.shape, cv.C_ in cv.Cs
+    ((3, 3), True)
     >>> bool(cv.scores_.max() > cv.untrained_)
     True
     """

@@ -52,11 +52,18 @@ class WCCN(LinearMetric, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from musicsim.evaluation import ranking_scores
+    >>> from musicsim.metric import WCCN
+    >>> from musicsim.relevance import Relevance
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 3
-    >>> X = np.c_[y + 0.2 * rng.normal(size=60), 5 * rng.normal(size=(60, 2))]
-    >>> int(np.argmax(np.diag(WCCN(0.1).fit(X, y).components_)))
-    0
+    >>> X = np.c_[y + 0.2 * rng.normal(size=60), 5 * rng.normal(size=(60, 2))]  # only the first column depends on y
+    >>> Z = WCCN(0.1).fit(X, y).transform(X)
+    >>> round(ranking_scores(X, X, Relevance.from_labels(y))["auc"], 1)
+    0.5
+    >>> round(ranking_scores(Z, Z, Relevance.from_labels(y))["auc"], 1)
+    0.6
     """
 
     def __init__(self, shrinkage: float = 0.5) -> None:
@@ -128,6 +135,14 @@ def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
     ------
     ValueError
         If no class has two songs.
+
+    Examples
+    --------
+    >>> from musicsim.metric import compute_within_covariance
+    >>> X = [[0.0, 1.0], [0.0, 3.0], [9.0, 1.0], [9.0, 3.0]]
+    >>> compute_within_covariance(X, ["calm", "calm", "loud", "loud"])  # the first column only varies between classes
+    array([[0., 0.],
+           [0., 2.]])
     """
     songs = np.asarray(X, dtype=np.float64)
     if isinstance(y, Relevance):

@@ -34,6 +34,16 @@ def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Arra
     Equation 5.10 of the thesis. Log-densities are quadratic in z, so one float32 matrix product, around the mean of the
     samples, suffices for a block of songs. For delta-MFCC of 144 songs, the result was within 3e-5 nats (5e-7 of the
     value) of float64. In addition to the result, this needs about 4 MB of memory for any n.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.mixtures import cross_entropy, fit_mixtures
+    >>> rng = np.random.default_rng(0)
+    >>> songs = [rng.normal(loc=kind, size=(500, 2)) for kind in (0, 3)]
+    >>> mixtures = fit_mixtures(songs, n_components=2, random_state=0)
+    >>> int(np.argmin(cross_entropy(rng.normal(loc=3, size=(100, 2)), mixtures)))  # these frames fit the second song
+    1
     """
     z = np.asarray(samples, dtype=np.float64)
     d = mixtures.means.shape[2]
@@ -80,6 +90,17 @@ def kl_divergences(
     -----
     Equation 5.9 of the thesis. The samples of a query are the same for all songs in the database. In addition to the
     result, this needs a few megabytes for any n, and 25 n_samples n_features bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.mixtures import fit_mixtures, kl_divergences
+    >>> rng = np.random.default_rng(0)
+    >>> songs = [rng.normal(loc=kind, size=(500, 2)) for kind in (0, 0.1, 3)]
+    >>> mixtures = fit_mixtures(songs, n_components=2, random_state=0)
+    >>> divergences = kl_divergences(mixtures[:1], mixtures, random_state=0)
+    >>> divergences.shape, np.argsort(divergences[0])  # from the first song, nearest first
+    ((1, 3), array([0, 1, 2]))
     """
     if queries.means.shape[2] != database.means.shape[2]:
         raise ValueError(

@@ -35,6 +35,15 @@ class SongMixtures:
     weights : ndarray of shape (n_songs, n_components), float32, > 0, rows sum to 1
     means : ndarray of shape (n_songs, n_components, n_features), float32, units of the frames
     variances : ndarray of shape (n_songs, n_components, n_features), float32, > 0, units squared
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.mixtures import SongMixtures
+    >>> weights, means, variances = np.ones((3, 1)), np.arange(3.0).reshape(3, 1, 1), np.ones((3, 1, 1))
+    >>> songs = SongMixtures(*(values.astype(np.float32) for values in (weights, means, variances)))
+    >>> len(songs), len(songs[:2]), SongMixtures.concatenate([songs, songs]).means.shape
+    (3, 2, (6, 1, 1))
     """
 
     weights: Float32Array
@@ -110,6 +119,21 @@ def fit_mixtures(
     Thesis 5.4.3. Mixtures are initialized by k-means++ and eight steps of k-means. They differ from maximum likelihood
     by the minimum variance and a prior of a thousandth of a frame per component. The fit needs memory for the frames of
     one song, and 24 bytes per sampled frame and feature (2.4 MB).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.mixtures import fit_mixtures
+    >>> rng = np.random.default_rng(0)
+    >>> songs = [rng.normal(loc=[[0, 0], [5, 5]] * 300, size=(600, 2)) for _ in range(3)]  # frames of two kinds
+    >>> mixtures = fit_mixtures(songs, n_components=2, random_state=0)
+    >>> mixtures.weights.round(1)
+    array([[0.5, 0.5],
+           [0.5, 0.5],
+           [0.5, 0.5]], dtype=float32)
+    >>> np.sort(mixtures.means[0], axis=0).round(0) + 0.0
+    array([[0., 0.],
+           [5., 5.]], dtype=float32)
     """
     check_whole("n_components", n_components, 1)
     check_whole("max_frames", max_frames, 1)

@@ -57,6 +57,16 @@ class MixtureSpace(TransformerMixin, BaseEstimator):
     - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
       5.4.3 (equations 5.9 and 5.10).
     - C. Williams and M. Seeger, Using the Nyström method to speed up kernel machines, NIPS 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.mixtures import MixtureSpace, fit_mixtures
+    >>> rng = np.random.default_rng(0)
+    >>> songs = fit_mixtures([rng.normal(loc=n % 3, size=(200, 2)) for n in range(12)], n_components=2, random_state=0)
+    >>> X = MixtureSpace(random_state=0).fit(songs).transform(songs)
+    >>> bool(X[0] @ X[3] > X[0] @ X[1])  # vectors, for linear methods such as MLR; songs 0 and 3 are of one kind
+    True
     """
 
     def __init__(

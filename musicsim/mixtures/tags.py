@@ -54,6 +54,19 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
       effects, IEEE TASLP 16, 2008.
     - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
       5.4.3 (equation 5.14).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.mixtures import SemanticMultinomials
+    >>> rng = np.random.default_rng(0)
+    >>> songs = [rng.normal(loc=3 * (n % 2), size=(100, 2)) for n in range(12)]
+    >>> tags = [["calm"], ["loud"]] * 6
+    >>> model = SemanticMultinomials(n_components=1, random_state=0).fit(songs, tags)
+    >>> model.tags_
+    ['calm', 'loud']
+    >>> model.transform([rng.normal(loc=3, size=(100, 2))]).round(2)  # a new song without tags
+    array([[0., 1.]], dtype=float32)
     """
 
     def __init__(

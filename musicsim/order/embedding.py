@@ -39,6 +39,13 @@ def share_in_order(embedding: npt.ArrayLike, comparisons: npt.ArrayLike) -> floa
     Returns
     -------
     float, or NaN without comparisons
+
+    Examples
+    --------
+    >>> from musicsim.order import share_in_order
+    >>> songs = [[0.0], [1.0], [3.0]]
+    >>> share_in_order(songs, [[0, 1, 0, 2], [0, 2, 1, 2]])  # 1 < 3 holds, 3 < 2 does not
+    0.5
     """
     Y = np.ascontiguousarray(embedding, dtype=np.float64)
     if Y.ndim != 2 or not np.isfinite(Y).all():
@@ -148,8 +155,13 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     Examples
     --------
     >>> import numpy as np
-    >>> model = PartialOrderEmbedding(C=10.0).fit([np.eye(3)], [[0, 1, 0, 2]])
-    >>> model.score([np.eye(3)], [[0, 1, 0, 2]])
+    >>> from musicsim.order import PartialOrderEmbedding
+    >>> points = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> noise = np.random.default_rng(0).normal(size=(4, 4))
+    >>> kernels = [points @ points.T, noise @ noise.T]
+    >>> comparisons = [[0, 1, 0, 2], [2, 3, 1, 2], [0, 1, 1, 3]]  # 0 and 1 are more alike than 0 and 2
+    >>> model = PartialOrderEmbedding(C=100.0).fit(kernels, comparisons)
+    >>> model.score(kernels, comparisons)
     1.0
     """
 
@@ -251,6 +263,20 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     - B. McFee and G. Lanckriet, Learning multi-modal similarity, JMLR 12, 2011.
     - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, chapter
       2 (algorithm 2.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.order import LinearPartialOrderEmbedding, share_in_order
+    >>> X = np.array([[0.0, 9.0], [1.0, 0.0], [3.0, 9.0], [4.0, 0.0]])
+    >>> comparisons = [[0, 1, 0, 2], [2, 3, 1, 3]]  # the first column decides
+    >>> share_in_order(X, comparisons)
+    0.0
+    >>> model = LinearPartialOrderEmbedding(C=100.0).fit(X, comparisons)
+    >>> model.score(X, comparisons)
+    1.0
+    >>> bool(model.metric_[0, 0] > model.metric_[1, 1])
+    True
     """
 
     def __init__(

@@ -123,6 +123,14 @@ class Trial:
 
     Both are exact, and include the restrictions, the weights of songs and the steering of the step. `instead` is the
     song whose probability rises most without the edge, None if no probability rises.
+
+    Examples
+    --------
+    >>> from musicsim.playlist import PlaylistModel, build_edges
+    >>> model = PlaylistModel(build_edges(4, tags=[["calm"], ["calm"], [], []])).fit([[0, 1]] * 9)
+    >>> trial = model.generate(2, first=0, random_state=0, trials=True).transitions[0].trial
+    >>> bool(trial.probability > trial.without)  # the song was likely because it is calm, too
+    True
     """
 
     probability: float
@@ -138,6 +146,14 @@ class Transition:
     opening song) at the walk's temperature, without restrictions. If no edge of the previous song led to an allowed
     song, the edge is the uniform one (-1 if there is none) and the probability is 0. `trial` is the effect of the edge,
     if it was requested and the edge was drawn.
+
+    Examples
+    --------
+    >>> from musicsim.playlist import PlaylistModel, build_edges
+    >>> model = PlaylistModel(build_edges(3, tags=[["calm"], ["calm"], []], uniform=True)).fit([[0, 1]])
+    >>> step = model.generate(2, first=0, random_state=0).transitions[0]
+    >>> step.previous, step.song, step.name, step.reason
+    (0, 1, 'tag:calm', 'both tagged calm')
     """
 
     previous: int | None
@@ -155,6 +171,15 @@ class Playlist:
 
     `opening` explains the first song if it was drawn. `note` lists the unmet conditions ("" if there are none): why the
     playlist is too short, or which songs violate the spacing.
+
+    Examples
+    --------
+    >>> from musicsim.playlist import PlaylistModel, build_edges
+    >>> graph = build_edges(6, tags=[["calm"], ["calm"], ["calm", "live"], ["live"], ["live"], ["calm"]])
+    >>> model = PlaylistModel(graph).fit([[0, 1, 2, 3], [5, 2, 4]])
+    >>> playlist = model.generate(4, first=0, random_state=0)
+    >>> len(playlist.songs), len(playlist.transitions), playlist.note
+    (4, 3, '')
     """
 
     songs: tuple[int, ...]

@@ -77,6 +77,17 @@ def cooccurrence_vectors(
     Notes
     -----
     This needs 24 bytes per pair of neighbors, and 8 n_songs n_dimensions bytes (51 MB for 100,000 songs).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import cooccurrence_vectors
+    >>> playlists = [[0, 1, 2], [2, 1, 0], [1, 0, 2], [3, 4, 5], [5, 4, 3], [4, 3, 5]]
+    >>> vectors = cooccurrence_vectors(playlists, 7, n_dimensions=3, random_state=0)
+    >>> bool(vectors[0] @ vectors[1] > vectors[0] @ vectors[4])  # songs 0 and 1 share playlists
+    True
+    >>> vectors[6]  # in no playlist
+    array([0., 0., 0.])
     """
     check_whole("window", window, 1)
     check_whole("n_dimensions", n_dimensions, 1)
@@ -118,6 +129,15 @@ def group_vectors(
     Notes
     -----
     Beyond 5,000 songs, k-means uses mini-batches. This needs twice the memory of `vectors`, and 2 MB per 100 groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import group_vectors
+    >>> vectors = np.array([[1.0, 0.1], [2.0, 0.1], [0.1, 1.0], [0.1, 3.0], [0.0, 0.0]])
+    >>> groups = group_vectors(vectors, [2], random_state=0)["2"]
+    >>> bool(groups[0] == groups[1] != groups[2] == groups[3]), int(groups[4])
+    (True, -1)
     """
     if not 1 <= n_repeats <= len(_LETTERS):
         raise ValueError(f"n_repeats={n_repeats} must be from 1 to {len(_LETTERS)}")
@@ -156,6 +176,17 @@ def nearest_by_direction(vectors: npt.ArrayLike, n_nearest: int) -> Int64Array:
     Unlike groups, neighborhoods overlap, so no border separates close songs. Each row of the result, int64 (n_songs,
     n_nearest), begins with the song itself, and ends with -1 if there are fewer neighbors. `n_nearest` is at least 2. A
     song whose vector is 0 has no neighbors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import nearest_by_direction
+    >>> vectors = np.array([[1.0, 0.1], [2.0, 0.1], [0.1, 1.0], [0.0, 0.0]])
+    >>> nearest_by_direction(vectors, 2)  # the last has no neighbors
+    array([[ 0,  1],
+           [ 1,  0],
+           [ 2,  0],
+           [-1, -1]])
     """
     check_whole("n_nearest", n_nearest, 2)
     points = np.asarray(vectors, dtype=np.float32)

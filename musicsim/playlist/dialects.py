@@ -17,7 +17,17 @@ from musicsim.playlist.model import PlaylistModel
 
 @dataclass(frozen=True, slots=True)
 class DialectGain:
-    """Relative gains of two walks over uniform shuffle, on the same playlists from one category."""
+    """Relative gains of two walks over uniform shuffle, on the same playlists from one category.
+
+    Examples
+    --------
+    >>> from musicsim.playlist import Dialects, build_edges
+    >>> graph = build_edges(4, tags=[["calm"], ["calm", "90s"], ["loud", "90s"], ["loud"]])
+    >>> lists, kinds = [[0, 1], [1, 0], [2, 1], [1, 2]], ["sleep", "sleep", "party", "party"]
+    >>> gain = Dialects(graph).fit(lists, kinds).gains(lists, kinds)["sleep"]
+    >>> gain.n_playlists, gain.of_dialect > gain.of_global  # on the playlists that it was fitted to
+    (2, True)
+    """
 
     n_playlists: int  # number of evaluated playlists
     of_dialect: float  # gain of the category's walk
@@ -52,6 +62,16 @@ class Dialects(BaseEstimator):
     ----------
     - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, section
       7.4.
+
+    Examples
+    --------
+    >>> from musicsim.playlist import Dialects, build_edges
+    >>> graph = build_edges(4, tags=[["calm"], ["calm", "90s"], ["loud", "90s"], ["loud"]])
+    >>> lists = [[0, 1], [1, 0], [2, 1], [1, 2]]
+    >>> dialects = Dialects(graph).fit(lists, ["sleep", "sleep", "party", "party"])
+    >>> sleep, party = (dialects.model(kind).transition_probabilities(1) for kind in ("sleep", "party"))
+    >>> bool(sleep[0] > party[0]), bool(sleep[2] < party[2])
+    (True, True)
     """
 
     def __init__(

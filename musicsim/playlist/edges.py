@@ -311,6 +311,15 @@ def build_edges(
     pair of edges with common songs).
 
     As a departure from the thesis, familiarity is split into thirds instead of at the quartiles.
+
+    Examples
+    --------
+    >>> from musicsim.playlist import build_edges
+    >>> graph = build_edges(4, tags=[["calm"], ["calm"], ["loud"], []], years=[1994, 1990, 1996, None])
+    >>> graph.names
+    ['tag:calm', 'decade:1990-1999', 'decade:1985-1994', 'uniform:all']
+    >>> graph.n_dropped  # sets with only one song explain no step
+    5
     """
     min_joint_size = min_size if min_joint_size is None else min_joint_size
     if min(min_size, min_joint_size) < 2:
@@ -358,6 +367,7 @@ def edge_families(names: Iterable[str]) -> list[tuple[str, ...]]:
 
     Examples
     --------
+    >>> from musicsim.playlist import edge_families
     >>> edge_families(["cluster-16:3", "tag:calm & year:1994"])
     [('audio',), ('tag', 'era')]
     """
@@ -404,6 +414,7 @@ def describe_edge(name: str, *, both: bool = True, called: Callable[[str, str], 
 
     Examples
     --------
+    >>> from musicsim.playlist import describe_edge
     >>> describe_edge("tag:calm & decade:1990-1999")
     'both tagged calm and from 1990-1999'
     >>> describe_edge("cluster-16:12", both=False)

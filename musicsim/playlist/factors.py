@@ -64,13 +64,9 @@ def bpr_factors(
     >>> plays = np.kron(np.eye(2), np.ones((6, 4)))  # two groups of listeners, each with its own four songs
     >>> plays[0, 3] = 0  # a song that the first listener does not know yet
     >>> listeners, songs, bias = bpr_factors(plays, 2, learning_rate=0.05, penalty=0.01, n_passes=200, random_state=0)
-    >>> bool((songs @ listeners[0] + bias)[3] > (songs @ listeners[0] + bias)[4:].max())
+    >>> scores = listeners @ songs.T + bias
+    >>> bool(scores[0, 3] > scores[0, 4:].max())
     True
-
-    Notes
-    -----
-    Rendle et al. (UAI 2009), algorithm LearnBPR: each step draws a play and any other song. Steps whose other song the
-    listener also played are skipped. This needs 28 bytes per play, and 8 (n_listeners + n_songs) n_factors bytes.
     """
     plays, rng = _check_plays(plays), np.random.default_rng(random_state)
     listeners = _draw_factors(plays.shape[0], n_factors, rng)
@@ -120,6 +116,17 @@ def als_factors(
     -----
     Hu, Koren and Volinsky (ICDM 2008), equations 3 to 5. Each pass takes three steps of conjugate gradients from the
     last solution (Takács, Pilászy and Tikk, RecSys 2011): O((n_listeners + n_songs) n_factors^2 + plays.nnz n_factors).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import als_factors
+    >>> plays = np.kron(np.eye(2), np.ones((6, 4)))  # two groups of listeners, each with its own four songs
+    >>> plays[0, 3] = 0  # a song that the first listener does not know yet
+    >>> listeners, songs = als_factors(plays, 2, penalty=0.1, n_passes=10, random_state=0)
+    >>> scores = listeners @ songs.T
+    >>> bool(scores[0, 3] > scores[0, 4:].max())
+    True
     """
     plays, rng = _check_plays(plays), np.random.default_rng(random_state)
     by_song = plays.T.tocsr()
@@ -132,7 +139,18 @@ def als_factors(
 
 
 def solve_als(plays: Any, songs: Float64Array, *, penalty: float, alpha: float = 1.0) -> Float64Array:
-    """Return the factors of listeners for given factors of songs, (n_listeners, n_factors): equation 4 of Hu et al."""
+    """Return the factors of listeners for given factors of songs, (n_listeners, n_factors): equation 4 of Hu et al.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import als_factors, solve_als
+    >>> plays = np.kron(np.eye(2), np.ones((6, 4)))
+    >>> _, songs = als_factors(plays, 2, penalty=0.1, n_passes=10, random_state=0)
+    >>> newcomer = solve_als([[0, 0, 0, 0, 1, 1, 0, 0]], songs, penalty=0.1)  # played two songs of the second group
+    >>> np.argsort(newcomer @ songs.T)[0, 4:] >= 4
+    array([ True,  True,  True,  True])
+    """
     plays, songs = _check_plays(plays), np.asarray(songs, dtype=np.float64)
     listeners = np.zeros((plays.shape[0], songs.shape[1]))
     _solve(plays, songs, listeners, penalty, alpha, 2 * songs.shape[1])

@@ -32,7 +32,14 @@ def is_missing(value: Any) -> bool:
 
 
 def name_parts(name: str) -> list[tuple[str, str]]:
-    """Split an edge's name into (family, value) pairs: one pair, or one per part of a conjunction."""
+    """Split an edge's name into (family, value) pairs: one pair, or one per part of a conjunction.
+
+    Examples
+    --------
+    >>> from musicsim.playlist import name_parts
+    >>> name_parts("tag:calm & year:1994")
+    [('tag', 'calm'), ('year', '1994')]
+    """
     parts = (part.partition(":") for part in _JOINT.split(name))
     return [(family, value) for family, _, value in parts]
 
@@ -82,6 +89,16 @@ class Hypergraph:
     ValueError
         If a song belongs to no edge, because a walk could not reach it. Hypergraphs with fewer than two songs, as in a
         new library, are legal and have no edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import Hypergraph
+    >>> graph = Hypergraph(np.array([[1, 0, 1], [1, 1, 1], [0, 1, 1]]), ["tag:calm", "tag:loud", "uniform:all"])
+    >>> graph.n_songs, graph.sizes, graph.uniform_edge
+    (3, array([2, 2, 3]), 2)
+    >>> graph.edges_of(0), graph.members(1)
+    (array([0, 2]), array([1, 2]))
     """
 
     def __init__(self, incidence: Any, names: Sequence[str], song_weight: npt.ArrayLike | None = None) -> None:

@@ -56,6 +56,15 @@ def listener_clusters(
     -----
     Groups depend on the directions of the factors, not on their lengths or biases (popularity). This needs 44 bytes per
     play, and 12 (n_listeners + n_songs) n_factors bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import listener_clusters
+    >>> plays = np.kron(np.eye(2), np.ones((6, 4)))  # two groups of listeners, each with its own four songs
+    >>> clusters = listener_clusters(plays, [2], n_factors=2, method="als", random_state=0)["2"]
+    >>> len(set(clusters[:4])), len(set(clusters[4:])), bool(clusters[0] != clusters[4])
+    (1, 1, True)
     """
     if method not in ("bpr", "als"):
         raise ValueError(f"method={method!r} must be 'bpr' or 'als'")

@@ -106,11 +106,14 @@ class PlaylistModel(PlaylistScorer, BaseEstimator):
 
     Examples
     --------
-    >>> from musicsim.playlist import build_edges
+    >>> from musicsim.playlist import PlaylistModel, build_edges
     >>> graph = build_edges(4, tags=[["calm"], ["calm"], ["loud"], ["loud"]])
     >>> model = PlaylistModel(graph).fit([[0, 1], [1, 0], [2, 3], [3, 2]])
-    >>> model.generate(2, first=0, random_state=1).transitions[0].reason
-    'both tagged calm'
+    >>> model.transition_probabilities(0).round(2)  # from a calm song, mostly to the other calm one
+    array([0., 1., 0., 0.])
+    >>> playlist = model.generate(2, first=0, random_state=1)
+    >>> playlist.songs, playlist.transitions[0].reason
+    ((0, 1), 'both tagged calm')
     """
 
     def __init__(

@@ -21,7 +21,18 @@ _PASSES = 5
 
 @dataclass(frozen=True, slots=True)
 class LyricsTopics:
-    """Topics of songs' lyrics, from :func:`lyrics_topics`."""
+    """Topics of songs' lyrics, from :func:`lyrics_topics`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import lyrics_topics
+    >>> found = lyrics_topics(np.array([[9, 5, 0, 0], [0, 0, 7, 5]]), 2, max_share=1, random_state=0)
+    >>> found.word_probability.shape
+    (2, 4)
+    >>> sorted(found.words(found.topics[0][0], ["love", "heart", "road", "truck"], n=2))
+    ['heart', 'love']
+    """
 
     # the five topics of each song with the largest weights, in descending order; empty for a song without words
     topics: list[list[int]]
@@ -67,6 +78,18 @@ def lyrics_topics(
     scikit-learn's online variational Bayes (Hoffman, Blei and Bach, NIPS 2010) is used, with its priors of 1 /
     n_topics. Five passes over 8,259 songs and 5,000 words from musiXmatch take 30 s on one core; the time is linear in
     the number of songs. This needs 12 bytes per count, and 8 n_topics bytes per song.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.playlist import lyrics_topics
+    >>> vocabulary = ["love", "heart", "road", "truck"]
+    >>> counts = np.array([[9, 5, 0, 0], [4, 6, 0, 0], [0, 0, 7, 5], [0, 0, 5, 8], [0, 0, 0, 0]])
+    >>> found = lyrics_topics(counts, 2, max_share=1, random_state=0)
+    >>> found.topics[0][:1] == found.topics[1][:1] != found.topics[2][:1]
+    True
+    >>> sorted(found.words(found.topics[2][0], vocabulary, n=2)), found.topics[4]
+    (['road', 'truck'], [])
     """
     check_whole("n_topics", n_topics, 1)
     if not 0 < max_share <= 1:

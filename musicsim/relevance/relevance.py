@@ -33,6 +33,12 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
 
     Labels are numbers, strings or other hashable values. Unknown ones (None, nan, blank or -1) get -1. There may be
     gaps between the numbers. `name` is the name of the argument in error messages.
+
+    Examples
+    --------
+    >>> from musicsim.relevance import label_codes
+    >>> label_codes(["rock", "folk", None, "rock"])
+    array([ 0,  1, -1,  0])
     """
     _reject_mapping(labels, name)
     values = np.asarray(labels) if hasattr(labels, "__array__") else list(labels)
@@ -84,7 +90,14 @@ def _is_unknown(label: Any) -> bool:
 
 
 def group_codes(groups: Any, name: str = "groups") -> Int64Array:
-    """Number groups as :func:`label_codes` does, but make each unknown one a separate group; no code is negative."""
+    """Number groups as :func:`label_codes` does, but make each unknown one a separate group; no code is negative.
+
+    Examples
+    --------
+    >>> from musicsim.relevance import group_codes
+    >>> group_codes(["Nora Vale", None, "Nora Vale", None])  # unknown artists are different artists
+    array([0, 1, 0, 2])
+    """
     codes = label_codes(groups, name)
     alone = np.flatnonzero(codes < 0)
     codes[alone] = codes.max(initial=-1) + 1 + np.arange(len(alone))
@@ -183,6 +196,7 @@ class Relevance:
 
     Examples
     --------
+    >>> from musicsim.relevance import Relevance
     >>> relevance = Relevance.from_labels(["rock", "folk", "rock", None])
     >>> relevance.relevant(0), relevance.irrelevant(0)
     (array([2]), array([1, 3]))
@@ -243,6 +257,7 @@ class Relevance:
         --------
         Song 3 is not a query. Without `irrelevant`, songs 2 and 3 are irrelevant to query 0.
 
+        >>> from musicsim.relevance import Relevance
         >>> relevance = Relevance.from_lists([[1], [0, 2], [1], []])
         >>> relevance.relevant(1), relevance.irrelevant(0)
         (array([0, 2]), array([2, 3]))
@@ -307,6 +322,14 @@ class Relevance:
         The Jaccard index of the sets of listeners is equation 5.2 of the thesis. In addition to the plays
         and the result, this needs 18 bytes per play (40 bytes for triples), and 8 bytes per item and thread. Time grows
         with the sum over users of their squared number of items; all Numba threads share the items.
+
+        Examples
+        --------
+        >>> from musicsim.relevance import Relevance
+        >>> plays = [(0, 0, 20), (0, 1, 15), (1, 0, 30), (1, 1, 12), (2, 2, 50), (2, 3, 11)]  # user, song, plays
+        >>> relevance = Relevance.from_plays(plays, k=2)
+        >>> relevance.relevant(0), relevance.relevant(2)  # songs with the same listeners
+        (array([1]), array([3]))
         """
         check_whole("k", k, 1)
         if overlap not in OVERLAPS:

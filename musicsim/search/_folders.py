@@ -67,7 +67,21 @@ def read_meta(folder: Path, names: Collection[str]) -> dict[str, Any]:
 
 
 def read_index_kind(folder: Path) -> str:
-    """Return the class name of the index in a folder; raises the same errors as :func:`read_meta`."""
+    """Return the class name of the index in a folder; raises the same errors as :func:`read_meta`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from musicsim.search import PartitionIndex, read_index_kind
+    >>> X = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     PartitionIndex(random_state=0).fit(X).save(Path(folder) / "index")
+    ...     print(read_index_kind(Path(folder) / "index"))
+    ...
+    PartitionIndex
+    """
     return str(read_meta(folder, ("kind",))["kind"])
 
 

@@ -60,6 +60,18 @@ class CompactIndex(VectorIndex):
     order of their ids. For example, 4,000 of 30,000 rows with the same code are compared. The index then finds 13% of
     the nearest rows, and may even miss a row that equals the query. A query needs 36 bytes per row that is as near as
     the last candidate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.search import CompactIndex, ExactIndex
+    >>> X = np.random.default_rng(0).normal(size=(3000, 16)).astype(np.float32)
+    >>> index = CompactIndex(n_bits=64, n_learned=200, random_state=0).fit(X)
+    >>> found, truth = index.query(X[:100], k=10)[1], ExactIndex().fit(X).query(X[:100], k=10)[1]
+    >>> bool(np.mean([np.isin(t, f).mean() for f, t in zip(found, truth)]) > 0.8)
+    True
+    >>> index.nbytes_ / X.nbytes < 0.2  # memory besides the rows, which may stay on disk
+    True
     """
 
     def __init__(

@@ -21,7 +21,15 @@ BLOCK_ROWS = 512  # Number of songs whose distances are computed together
 
 @dataclass(frozen=True, slots=True)
 class DuplicatePair:
-    """Two songs that are the same recording."""
+    """Two songs that are the same recording.
+
+    Examples
+    --------
+    >>> from musicsim.search import DuplicatePair
+    >>> pair = DuplicatePair(first=3, second=8, similarity=0.97, offset_s=1.5)  # the second song starts 1.5 s later
+    >>> pair.similarity > 0.6
+    True
+    """
 
     first: int  # the lower row
     second: int  # the higher row
@@ -66,6 +74,22 @@ def find_duplicates(
     False negatives: telephone quality (8 kHz), some MP3s encoded at 64 kbit/s with LAME's fastest setting, and songs
     with a part cut out in the middle, which have two offsets. Pairs that consist only of silence or steady tones, and
     pairs without frames, are never found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.audio import mfcc
+    >>> from musicsim.search import find_duplicates
+    >>> def song(seed):
+    ...     pitches = np.random.default_rng(seed).integers(0, 24, 120)  # four notes a second for half a minute
+    ...     t = np.arange(120 * 5512) / 22050
+    ...     return np.sin(2 * np.pi * t * np.repeat(220 * 2 ** (pitches / 12), 5512)).astype(np.float32)
+    ...
+    >>> frames = [mfcc(song(seed)) for seed in (1, 2, 1)]
+    >>> X = np.array([f.mean(axis=0) for f in frames])
+    >>> pairs = find_duplicates(X, np.full(3, 30.0), frames.__getitem__)
+    >>> [(pair.first, pair.second, round(pair.similarity, 2), round(pair.offset_s)) for pair in pairs]
+    [(0, 2, 1.0, 0)]
     """
     comparison = Comparison(frames_of, harmony_of)
     pairs = []
@@ -80,6 +104,13 @@ def group_pairs(n: int, pairs: npt.ArrayLike) -> Int64Array:
     """Return the group number of each of n songs: songs connected by pairs of rows, (m, 2), have the same number.
 
     Groups are numbered from 0, in the order of their first songs. Raises ValueError if a row is outside 0..n-1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.search import group_pairs
+    >>> group_pairs(5, np.array([[0, 3], [3, 4]]))  # three copies of one song, and two other songs
+    array([0, 1, 2, 0, 0])
     """
     ends = np.asarray(pairs, dtype=np.int64)
     if ends.size and not (ends.ndim == 2 and ends.shape[1] == 2 and 0 <= ends.min() <= ends.max() < n):

@@ -36,6 +36,19 @@ class ExactIndex(VectorIndex):
     Notes
     -----
     Memory of a query: 16 MB of distances, and 3 k kB.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.search import ExactIndex
+    >>> X = np.random.default_rng(0).normal(size=(1000, 8)).astype(np.float32)
+    >>> index = ExactIndex().fit(X)
+    >>> distances, ids = index.query(X[:2], k=3)
+    >>> ids.shape, ids[:, 0]  # a row of the index is its own nearest neighbor
+    ((2, 3), array([0, 1]))
+    >>> index.remove([0])
+    >>> int(index.query(X[:1], k=1)[1][0, 0]) == int(ids[0, 1])
+    True
     """
 
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:

@@ -69,6 +69,17 @@ class SpillForest(ProbedIndex):
     ----------
     - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, chapter
       6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.search import ExactIndex, SpillForest
+    >>> X = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
+    >>> truth = ExactIndex().fit(X).query(X[:100], k=10)[1]
+    >>> forest = SpillForest(n_trees=4, n_probes=20, random_state=0).fit(X)
+    >>> recall = np.mean([np.isin(t, f).mean() for f, t in zip(forest.query(X[:100], k=10)[1], truth)])
+    >>> bool(recall > 0.6)
+    True
     """
 
     _SAVED: ClassVar = {**ProbedIndex._SAVED, "sharpness": ("sharpness_", np.float32)}

@@ -73,6 +73,17 @@ class HammingIndex(Index):
     ----------
     - M. Norouzi, A. Punjani and D. Fleet, Fast exact search in Hamming space with multi-index hashing, IEEE TPAMI 36,
       2014.
+
+    Examples
+    --------
+    >>> from musicsim.hashing import pack_bits
+    >>> from musicsim.search import HammingIndex
+    >>> codes = pack_bits([[0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 1], [1, 1, 1, 1]])
+    >>> index = HammingIndex(n_bits=4).fit(codes)
+    >>> index.query(codes[:1], k=2)
+    (array([[0, 1]], dtype=int32), array([[0, 1]]))
+    >>> index.radius(codes[:1], 1)
+    ([array([0, 1], dtype=int32)], [array([0, 1])])
     """
 
     _DISTANCE = np.int32

@@ -62,6 +62,20 @@ class MutualProximity(Estimator):
     References
     ----------
     - D. Schnitzer, A. Flexer, M. Schedl and G. Widmer, Local and global scaling reduce hubs in space, JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.evaluation import hubness
+    >>> from musicsim.search import MutualProximity
+    >>> X = np.random.default_rng(0).normal(size=(300, 50))
+    >>> X[:10] *= 0.1  # ten songs in the center are hubs
+    >>> distances = np.linalg.norm(X[:, None] - X, axis=2)
+    >>> scale = MutualProximity().fit(X)
+    >>> moments = scale.moments(X)
+    >>> adjusted = [scale.rescore(d, np.arange(300), (moments[0][q], moments[1][q])) for q, d in enumerate(distances)]
+    >>> bool(hubness(np.argsort(adjusted)[:, 1:11]) < 0.5 * hubness(np.argsort(distances)[:, 1:11]))
+    True
     """
 
     def __init__(

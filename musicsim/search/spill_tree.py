@@ -63,6 +63,19 @@ class SpillTree(TreeIndex):
     - B. McFee, More like this: machine learning approaches to music similarity, PhD thesis, UC San Diego, 2012, chapter
       6 (algorithms 6.1 to 6.3).
     - B. McFee and G. Lanckriet, Large-scale music similarity search with spatial trees, ISMIR 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.search import ExactIndex, SpillTree
+    >>> X = np.random.default_rng(0).normal(size=(2000, 8)).astype(np.float32)
+    >>> tree = SpillTree(spill=0.1, leaf_size=100, random_state=0).fit(X)
+    >>> found, truth = tree.query(X[:100], k=10)[1], ExactIndex().fit(X).query(X[:100], k=10)[1]
+    >>> recall = np.mean([np.isin(t, f).mean() for f, t in zip(found, truth)])
+    >>> bool(0.3 < recall < 1)
+    True
+    >>> bool(np.mean([len(rows) for rows in tree.retrieve(X[:100])]) < 1000)  # rows whose distance was computed
+    True
     """
 
     _LEAVES: ClassVar = Trees
