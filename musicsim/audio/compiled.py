@@ -13,6 +13,12 @@ def import_librosa() -> ModuleType:
 
     The first import after an installation compiles functions and keeps them in files. If two processes do that at once,
     the files can contradict each other, and each later process crashes: https://github.com/numba/numba/issues/10128.
+
+    Examples
+    --------
+    >>> from musicsim.audio import import_librosa
+    >>> float(import_librosa().hz_to_midi(440.0))
+    69.0
     """
     from filelock import FileLock
 

@@ -64,6 +64,12 @@ def find(name: str, file: str = "") -> Path:
         If a file is absent. The message says how to get it.
     KeyError
         If there is no such data set.
+
+    Examples
+    --------
+    >>> from musicsim.datasets import find, is_present
+    >>> if is_present("gtzan"):
+    ...     table = find("gtzan", "features_30_sec.csv")
     """
     data_set = get_dataset(name)
     wanted = [file] if file else [one.path for one in data_set.files]
@@ -75,7 +81,14 @@ def find(name: str, file: str = "") -> Path:
 
 
 def is_present(name: str) -> bool:
-    """Return whether a data set is on this machine."""
+    """Return whether a data set is on this machine.
+
+    Examples
+    --------
+    >>> from musicsim.datasets import is_present
+    >>> is_present("wine")  # a part of scikit-learn
+    True
+    """
     data_set = get_dataset(name)
     if data_set.fetcher == "bundled":
         return True
@@ -87,7 +100,15 @@ def is_present(name: str) -> bool:
 
 
 def open_text(name: str, file: str) -> IO[str]:
-    """Open a text file of a data set for reading, compressed or not; raise DataSetAbsentError if it is absent."""
+    """Open a text file of a data set for reading, compressed or not; raise DataSetAbsentError if it is absent.
+
+    Examples
+    --------
+    >>> from musicsim.datasets import is_present, open_text
+    >>> if is_present("yes"):
+    ...     with open_text("yes", "yes_small/train.txt") as file:
+    ...         n_songs = len(file.readline().split())
+    """
     path = find(name, file)
     if path.suffix == _XZ:
         return lzma.open(path, "rt", encoding="utf-8", newline="")
@@ -145,6 +166,12 @@ def hash_files(name: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a data set; "absent" if it is not on this machine.
 
     A file that is stored with ``.xz`` is hashed without. The hash is therefore that of the file at its source.
+
+    Examples
+    --------
+    >>> from musicsim.datasets import hash_files
+    >>> [len(sha256) for sha256 in hash_files("wine").values()]
+    [64]
     """
     data_set = get_dataset(name)
     if data_set.fetcher == "bundled":

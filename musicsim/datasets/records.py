@@ -22,6 +22,12 @@ class DataFile:
     address : str
         Address to fetch the file from; "" if there is no such address. After "#" comes the name in an archive. A ".gz"
         that `path` does not have is removed.
+
+    Examples
+    --------
+    >>> from musicsim.datasets import get_dataset
+    >>> get_dataset("balance").files[0].path
+    'balance-scale.data'
     """
 
     path: str
@@ -57,6 +63,12 @@ class DataSet:
         source does not promise it. "" is not checked.
     n_checked : int
         Number of last rows that it covers; 0 is all.
+
+    Examples
+    --------
+    >>> from musicsim.datasets import get_dataset
+    >>> get_dataset("mnist").title
+    'MNIST'
     """
 
     name: str
