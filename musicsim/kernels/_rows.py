@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray
+from musicsim._checks import check_dense
 
 # The sum of a histogram can differ from 1 by this much, because of rounding or because few digits were stored.
 _SUM_TOLERANCE = 1e-3
@@ -13,6 +14,7 @@ _SUM_TOLERANCE = 1e-3
 
 def root(histograms: npt.ArrayLike, name: str) -> FloatingArray:
     """Check histograms, and return their element-wise square roots: float32 for float32 input, otherwise float64."""
+    check_dense(name, histograms)
     array = np.asarray(histograms)
     if array.dtype != np.float32:
         array = array.astype(np.float64)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim._checks import check_dense
 from musicsim._npy import save_array
 from musicsim.search._folders import replace_folder, write_meta
 from musicsim.search.estimator import Estimator
@@ -26,6 +27,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     """Return two-dimensional float32 rows whose distances are finite; rows before `first` are not checked."""
+    check_dense(name, rows)
     array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
         raise ValueError(f"{name} has shape {array.shape}; it must be two-dimensional, with one song per row.")
