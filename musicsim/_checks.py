@@ -34,7 +34,7 @@ def check_positive(name: str, value: Any, most: float = np.inf) -> None:
         raise ValueError(f"{name}={value!r} should be a number {limits}.")
 
 
-def check_dense(name: str, value: object) -> None:
+def check_dense(name: str, value: Any) -> None:
     """Raise TypeError for a sparse matrix, and ValueError for complex numbers, whose imaginary part would be lost."""
     if hasattr(value, "toarray"):
         raise TypeError(f"{name} is sparse, but dense data is required; if it fits into memory, pass {name}.toarray().")

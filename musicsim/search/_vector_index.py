@@ -8,16 +8,16 @@ import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Float32Array, Int64Array, Uint8Array
 from musicsim.search._folders import fingerprint, read_meta, report_damage
-from musicsim.search._rows import Index, Neighbors, check_rows, read_only
+from musicsim.search._neighbor_graphs import NeighborGraphs
+from musicsim.search._rows import Neighbors, check_rows, read_only
 
 _META_KEYS = ("kind", "options", "shape", "built", "fingerprint")
 
 
-class VectorIndex(Index):
+class VectorIndex(NeighborGraphs):
     """Base class of the vector indexes; those with :meth:`_write` and :meth:`_read` can be saved and loaded."""
 
     _DISTANCE = np.float32
-    _X: Float32Array
     _buffer: Float32Array  # array whose first rows are `_X`
     n_built_: int
 

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
-from musicsim.search._rows import check_rows
+from musicsim.blas import one_blas_thread
+from musicsim.search._rows import check_n_jobs, check_rows, map_parts
 from musicsim.search._vector_index import VectorIndex
 
 # Maximum number of queries, and of distances, in memory; with fewer queries, more rows are compared at a time.
@@ -24,6 +25,12 @@ class ExactIndex(VectorIndex):
 
     Nearest neighbors by brute force: the ground truth for other indexes.
 
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of threads for many queries: -1 is one per core. With None, only the matrix products use several threads.
+        Results do not depend on it.
+
     Attributes
     ----------
     n_samples_, n_features_in_ : int
@@ -38,6 +45,9 @@ class ExactIndex(VectorIndex):
     Memory of a query: 16 MB of distances, and 3 k kB.
     """
 
+    def __init__(self, *, n_jobs: int | None = None) -> None:
+        self.n_jobs = n_jobs
+
     def fit(self, X: npt.ArrayLike, y: None = None) -> Self:
         """Store the rows.
 
@@ -45,6 +55,7 @@ class ExactIndex(VectorIndex):
         ----------
         X : array-like of shape (n_samples, n_features); a float32 memory map is not copied
         """
+        check_n_jobs(self.n_jobs)
         self._take(check_rows(X, "X"))
         self._center = _medians(self._X)
         self._longest = self._farthest = 0.0
@@ -62,6 +73,20 @@ class ExactIndex(VectorIndex):
         self, Q: Float32Array, shown: Uint8Array, n_shown: int, distances: Float32Array, ids: Int64Array
     ) -> None:
         rows = np.flatnonzero(shown.view(np.bool_)) if len(shown) else None
+
+        def search(part: slice) -> None:
+            self._compare(Q[part], rows, n_shown, distances[part], ids[part])
+
+        if self.n_jobs is None:
+            search(slice(None))
+        else:
+            with one_blas_thread():
+                map_parts(len(Q), self.n_jobs, search)
+
+    def _compare(
+        self, Q: Float32Array, rows: Int64Array | None, n_shown: int, distances: Float32Array, ids: Int64Array
+    ) -> None:
+        """Fill in the neighbors of queries among `rows` (None for all), of which there are `n_shown`."""
         k = ids.shape[1]
         for start in range(0, len(Q), BLOCK_QUERIES):
             centered = Q[start : start + BLOCK_QUERIES] - self._center
