@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray, Int8Array, Int64Array
-from musicsim._checks import check_whole
-from musicsim.relevance import Relevance, group_codes
+from musicsim._checks import check_dense, check_type, check_whole
+from musicsim.relevance import Relevance, group_codes, label_codes
 
 _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 _NEIGHBOR_ROWS, _QUERY_ROWS = 512, 128  # number of queries whose distances are in memory at the same time
@@ -42,10 +42,10 @@ def nearest_neighbors(X: FloatingArray, k: int = 10, *, groups: Int64Array | Non
     -----
     This needs 4 kB of memory per song (410 MB for 100,000 songs).
     """
+    X = _check_vectors(X, "X")
     n = len(X)
     if not 1 <= k < n:
         raise ValueError(f"k={k} must be at least 1 and less than the number of songs, {n}.")
-    X = np.asarray(X, dtype=np.float64)
     squares = np.einsum("ij,ij->i", X, X)
     neighbors = np.full((n, k), -1, dtype=np.int64)
     for start in range(0, n, _NEIGHBOR_ROWS):
@@ -60,15 +60,23 @@ def nearest_neighbors(X: FloatingArray, k: int = 10, *, groups: Int64Array | Non
     return neighbors
 
 
-def k_occurrence(neighbors: Int64Array, n_songs: int | None = None) -> Int64Array:
+def k_occurrence(neighbors: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
     """Count how often each song is among the neighbors of other songs, int64 (n_songs,).
 
     `neighbors` has shape (n_queries, k), with -1 for none. By default, `n_songs` is n_queries.
     """
-    return np.bincount(neighbors[neighbors >= 0], minlength=n_songs or len(neighbors))
+    ids = _check_neighbors(neighbors)
+    return np.bincount(ids[ids >= 0], minlength=n_songs or len(ids))
 
 
-def hubness(neighbors: Int64Array, n_songs: int | None = None) -> float:
+def _check_neighbors(neighbors: npt.ArrayLike) -> Int64Array:
+    ids = np.asarray(neighbors)
+    if ids.ndim != 2 or (ids.size and ids.dtype.kind not in "iu"):
+        raise ValueError(f"neighbors has type {ids.dtype} and shape {ids.shape}; it must be integers, (n_queries, k).")
+    return ids.astype(np.int64, copy=False)
+
+
+def hubness(neighbors: npt.ArrayLike, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
     See Schnitzer et al., JMLR 2012. If all counts are equal, it is 0. Takes the arguments of :func:`k_occurrence`.
@@ -79,17 +87,22 @@ def hubness(neighbors: Int64Array, n_songs: int | None = None) -> float:
     return float(skew(counts)) if counts.std() > 0 else 0.0
 
 
-def share_of_same(neighbors: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
+def share_of_same(neighbors: npt.ArrayLike, labels: Any) -> tuple[float, Float64Array]:
     """Return the share of neighbors with the same label as the song: the mean, and the share per song (n_songs,).
 
-    `neighbors` has shape (n_songs, k), with -1 for none. The share of a song without a label or without neighbors is
-    nan; these songs are excluded from the mean.
+    `neighbors` has shape (n_songs, k), with -1 for none; `labels` has shape (n_songs,). The share of a song without a
+    label or without neighbors is nan; these songs are excluded from the mean.
     """
-    is_neighbor = neighbors >= 0
-    same = (labels[neighbors] == labels[:, None]) & is_neighbor
+    ids, codes = _check_neighbors(neighbors), label_codes(labels)
+    if len(codes) != len(ids) or ids.max(initial=-1) >= len(codes):
+        raise ValueError(
+            f"neighbors has {len(ids)} rows and songs up to {ids.max(initial=-1)}, but there are {len(codes)} labels."
+        )
+    is_neighbor = ids >= 0
+    same = (codes[ids] == codes[:, None]) & is_neighbor
     counts = is_neighbor.sum(axis=1)
-    shares = np.full(len(labels), np.nan)
-    counted = (labels >= 0) & (counts > 0)
+    shares = np.full(len(codes), np.nan)
+    counted = (codes >= 0) & (counts > 0)
     shares[counted] = same[counted].sum(axis=1) / counts[counted]
     return (float(np.nanmean(shares)) if counted.any() else float("nan")), shares
 
@@ -171,6 +184,7 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     Distances can have any unit, and can be asymmetric or negative.
     """
     check_whole("k", k, 1)
+    check_type("relevance", relevance, Relevance, "Relevance.from_labels and Relevance.from_lists create")
     D = np.asarray(distances, dtype=np.float64)
     if D.shape != (len(relevance), relevance.n_items):
         raise ValueError(
@@ -243,6 +257,7 @@ def _has_most_votes(labels: Int64Array, own: np.int64) -> bool:
 
 
 def _check_vectors(X: npt.ArrayLike, name: str) -> Float64Array:
+    check_dense(name, X)
     array = np.asarray(X, dtype=np.float64)
     if array.ndim != 2:
         raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, n_features).")

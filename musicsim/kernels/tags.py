@@ -91,10 +91,16 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
     The result is float32 (n_songs, n_tags), with rows of length 1. A song without a tag in the vocabulary is a row of
     zeros. Repeated tags count once. The tags in the vocabulary must be distinct.
     """
+    if not all(isinstance(tag, str) for tag in vocabulary):
+        raise TypeError("vocabulary must contain the tags, which are strings.")
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
         raise ValueError("vocabulary contains a tag twice; each tag needs one column.")
-    known = [sorted({column[tag] for tag in tags if tag in column}) for tags in tag_lists]
+    known = []
+    for song, tags in enumerate(tag_lists):
+        if isinstance(tags, str) or not isinstance(tags, Iterable):
+            raise TypeError(f"the tags of song {song} are {tags!r}: pass a list of tags for each song.")
+        known.append(sorted({column[tag] for tag in map(str, tags) if tag in column}))
     vectors = np.zeros((len(known), len(column)), dtype=np.float32)
     for row, columns in zip(vectors, known, strict=True):
         row[columns] = 1.0 / np.sqrt(max(len(columns), 1))

@@ -161,6 +161,8 @@ class LGMML(BaseEstimator):
             If no query has documents of different relevance, or all documents drawn for a metric are equal.
         """
         self._check_parameters()
+        if y is None:
+            raise ValueError("y is None; pass one label per document.")
         documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         check_labels(relevance)
         starts = check_groups(_default_group(group, len(documents)), len(documents))

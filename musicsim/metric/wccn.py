@@ -130,6 +130,8 @@ def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
         If no class has two songs.
     """
     songs = np.asarray(X, dtype=np.float64)
+    if songs.ndim != 2:
+        raise ValueError(f"X has shape {songs.shape}; it must be (n_songs, d).")
     if isinstance(y, Relevance):
         similar, _ = relevance_scatters(songs, as_relevance(y, len(songs)))
         require_pairs(similar)

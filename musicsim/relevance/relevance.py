@@ -39,6 +39,8 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     if hasattr(labels, "__array__") and not hasattr(labels, "ndim"):
         labels = np.asarray(labels)
     is_array = hasattr(labels, "ndim")
+    if not (is_array or isinstance(labels, Iterable)):
+        raise ValueError(f"{name} is {labels!r:.60}; pass one label per song.")
     if is_array and labels.ndim != 1:
         raise ValueError(f"{name} has shape {labels.shape}; it must be (n_songs,), with one entry per song.")
     # dtype=object: pandas would convert the values of a mixed list to one type

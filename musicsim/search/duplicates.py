@@ -81,6 +81,7 @@ def group_pairs(n: int, pairs: npt.ArrayLike) -> Int64Array:
 
     Groups are numbered from 0, in the order of their first songs. Raises ValueError if a row is outside 0..n-1.
     """
+    check_whole("n", n, 0)
     ends = np.asarray(pairs, dtype=np.int64)
     if ends.size and not (ends.ndim == 2 and ends.shape[1] == 2 and 0 <= ends.min() <= ends.max() < n):
         raise ValueError(f"pairs must have shape (m, 2) and contain row numbers from 0 to {n - 1}.")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
+from musicsim._checks import check_type
 from musicsim.blas import one_blas_thread
 from musicsim.search._rows import Neighbors, check_rows
 from musicsim.search.exact import ExactIndex
@@ -150,6 +151,7 @@ def calibrate(
     scanned.
     """
     _check(k, recall, n_queries)
+    check_type("index", index, ProbedIndex, "is the base class of SpillForest and PartitionIndex")
     rows = check_rows(X, "X")
     if rows.shape != (index.n_samples_, index.n_features_in_):
         raise ValueError(f"X has shape {rows.shape}, but the index has {(index.n_samples_, index.n_features_in_)}.")
