@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from musicsim._arrays import Float32Array, Float64Array
+from musicsim._checks import check_dense
 from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_rows
 
 
@@ -76,6 +77,8 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 
     if not sigma > 0.0:
         raise ValueError(f"sigma={sigma} must be above 0.")
+    check_dense("A", A)
+    check_dense("B", B)
     left = term_counts(np.asarray(A), "A")
     right = left if B is None else term_counts(np.asarray(B), "B")
     check_same_width(left, right)

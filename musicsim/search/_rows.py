@@ -51,6 +51,18 @@ def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Arra
     return read_only(np.ascontiguousarray(array))
 
 
+def check_sparse_rows(rows: Any, name: str) -> Any:
+    """Return rows as a float32 CSR array whose distances are finite."""
+    from scipy import sparse  # this import takes 0.1 s
+
+    if np.iscomplexobj(rows.data):
+        raise ValueError(f"{name} is complex. Complex data not supported: pass real numbers.")
+    array = sparse.csr_array(rows, dtype=np.float32, copy=True)
+    array.sum_duplicates()
+    check_rows(array.data[None], name)
+    return array
+
+
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a read-only view, so that numba compiles a kernel only once for arrays in memory and in files."""
     view = array.view()
@@ -166,7 +178,7 @@ class Index(Estimator):
         """
         queries = self._check_queries(Q, k)
         shown, n_shown = self._combine_masks(allowed)
-        shape = len(queries), min(k, n_shown)
+        shape = queries.shape[0], min(k, n_shown)
         distances, ids = np.zeros(shape, self._DISTANCE), np.zeros(shape, np.int64)
         if ids.size:
             fill_nearest(queries, shown, n_shown, distances, ids, *args)

@@ -130,8 +130,12 @@ class VectorIndex(NeighborGraphs):
         self._shown = np.empty(0, np.uint8)
         self.n_samples_, self.n_features_in_ = X.shape
 
-    def _check_width(self, rows: npt.ArrayLike, name: str = "Q") -> Float32Array:
-        array = check_rows(rows, name)
+    def _check_rows(self, rows: npt.ArrayLike, name: str) -> Any:
+        """Return rows in the form that the index can search."""
+        return check_rows(rows, name)
+
+    def _check_width(self, rows: npt.ArrayLike, name: str = "Q") -> Any:
+        array = self._check_rows(rows, name)
         if array.shape[1] != self.n_features_in_:
             raise ValueError(f"{name} has {array.shape[1]} columns, but the index has {self.n_features_in_}.")
         return array

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._checks import check_choice, check_type, check_whole
@@ -55,25 +56,26 @@ class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a SciPy sparse matrix if the index accepts it
         """
         check_whole("n_neighbors", self.n_neighbors, 1)
         check_choice("mode", self.mode, MODES)
         index = ExactIndex() if self.index is None else self.index
         check_type("index", index, VectorIndex, "is, for example, SpillForest()")
-        self.index_ = clone(index).fit(validate_data(self, X, dtype=np.float32))
+        self.index_ = clone(index).fit(validate_data(self, X, dtype=np.float32, accept_sparse="csr"))
         self.n_samples_fit_ = self.index_.n_samples_
         return self
 
     def transform(self, X: npt.ArrayLike) -> Any:
         """Return the graph from rows to the fitted rows, as a SciPy CSR array of shape (n_queries, n_samples_fit)."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float32, reset=False)
+        rows = validate_data(self, X, dtype=np.float32, accept_sparse="csr", reset=False)
         return self.index_.kneighbors_graph(rows, self.n_neighbors + (self.mode == "distance"), self.mode)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # the dtype of the graph does not depend on that of the rows
+        tags.input_tags.sparse = self.index is None or get_tags(self.index).input_tags.sparse
         return tags
 
     @property

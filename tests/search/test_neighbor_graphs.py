@@ -1,7 +1,10 @@
 """Tests that indexes give scikit-learn's neighbors and graphs, and work before its methods that read graphs."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.manifold import Isomap
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsTransformer, NearestNeighbors
 from sklearn.pipeline import make_pipeline
@@ -84,3 +87,44 @@ def test_number_of_threads_does_not_change_exact_neighbors(rows, n_jobs):
 def test_complex_queries_are_refused(rows):
     with pytest.raises(ValueError, match="Complex data not supported"):
         ExactIndex().fit(rows).query(rows[:2] + 1j)
+
+
+def sparse_rows(rng, n, d=40):
+    return sparse.random_array((n, d), density=0.1, rng=rng, format="csr", dtype=np.float32)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_sparse_rows_have_the_neighbors_of_dense_rows(rng, n_jobs):
+    X, more, Q = sparse_rows(rng, 150), sparse_rows(rng, 30), sparse_rows(rng, 70)
+    X[[5, 6, 7]] = 0  # copies
+    index = ExactIndex(n_jobs=n_jobs).fit(X)
+    theirs = ExactIndex().fit(X.toarray())
+    for each, rows in ((index, more.toarray()), (theirs, more.toarray())):
+        np.testing.assert_array_equal(each.add(rows), np.arange(150, 180))
+        each.remove([3, 160])
+    for queries in (Q, Q.toarray(), None):
+        found, truth = (each.kneighbors(queries, 8) for each in (index, theirs))
+        np.testing.assert_array_equal(found[1], truth[1])
+        np.testing.assert_allclose(found[0], truth[0], rtol=1e-6)
+
+
+def test_transformer_accepts_sparse_rows_if_its_index_does(rng):
+    X = sparse_rows(rng, 50)
+    graph = NeighborsTransformer().fit_transform(X)
+    np.testing.assert_allclose(graph.toarray(), NeighborsTransformer().fit_transform(X.toarray()).toarray(), rtol=1e-6)
+    with pytest.raises(TypeError, match="X is sparse"):
+        NeighborsTransformer(SpillForest()).fit(X)
+
+
+@pytest.mark.long
+def test_wide_sparse_rows_are_never_dense(rng):
+    X = sparse.random_array((2_000, 40_000), density=0.001, rng=rng, format="csr", dtype=np.float32)
+    tracemalloc.start()
+    index = ExactIndex().fit(X)
+    distances, _ = index.kneighbors(n_neighbors=3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.6 * 4 * 2_000 * 40_000
+    for i in (0, 1_999):
+        truth = np.sort(np.linalg.norm(np.delete(X.toarray(), i, axis=0) - X[[i]].toarray(), axis=1))[:3]
+        np.testing.assert_allclose(distances[i], truth, rtol=1e-5)
