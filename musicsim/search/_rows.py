@@ -55,7 +55,7 @@ def check_sparse_rows(rows: Any, name: str) -> Any:
     """Return rows as a float32 CSR array whose distances are finite."""
     from scipy import sparse  # this import takes 0.1 s
 
-    if np.iscomplexobj(rows.data):
+    if rows.dtype.kind == "c":
         raise ValueError(f"{name} is complex. Complex data not supported: pass real numbers.")
     array = sparse.csr_array(rows, dtype=np.float32, copy=True)
     array.sum_duplicates()
