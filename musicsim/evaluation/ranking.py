@@ -184,6 +184,14 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     Distances can have any unit, and can be asymmetric or negative.
     """
     check_whole("k", k, 1)
+    D = check_distances(distances, relevance)
+    scores = _create_scores(relevance)
+    _score_rows(scores, np.arange(len(D)), D, relevance, k)
+    return scores
+
+
+def check_distances(distances: npt.ArrayLike, relevance: Relevance) -> Float64Array:
+    """Return distances (n_queries, n_songs); raise ValueError if one is not finite or they do not match `relevance`."""
     check_type("relevance", relevance, Relevance, "Relevance.from_labels and Relevance.from_lists create")
     D = np.asarray(distances, dtype=np.float64)
     if D.shape != (len(relevance), relevance.n_items):
@@ -193,9 +201,7 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
         )
     if not np.isfinite(D).all():
         raise ValueError(f"distances: row {np.argwhere(~np.isfinite(D))[0, 0]} is not finite.")
-    scores = _create_scores(relevance)
-    _score_rows(scores, np.arange(len(D)), D, relevance, k)
-    return scores
+    return D
 
 
 def _create_scores(relevance: Relevance) -> dict[str, Float64Array]:
@@ -319,11 +325,26 @@ def bootstrap_pairs(
     ValueError
         If fewer than two queries or artists remain.
     """
+    if n < 1:
+        raise ValueError(f"n={n} must be at least 1.")
+    sums, sizes = paired_groups(a, b, groups)
+    rng = np.random.default_rng(random_state)
+    means = np.empty(n)
+    for i in range(n):
+        drawn = rng.integers(len(sums), size=len(sums))
+        means[i] = sums[drawn].sum() / sizes[drawn].sum()
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(sums.sum() / sizes.sum()), float(low), float(high)
+
+
+def paired_groups(a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None) -> tuple[Float64Array, Int64Array]:
+    """Return the sum of ``a - b`` over the queries of each artist, and the number of these queries.
+
+    Arguments are those of :func:`bootstrap_pairs`. Raises ValueError if fewer than two queries or artists remain.
+    """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a has shape {np.shape(a)} and b has shape {np.shape(b)}; both must be (n_queries,).")
     difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    if n < 1:
-        raise ValueError(f"n={n} must be at least 1.")
     codes = np.arange(len(difference)) if groups is None else group_codes(groups)
     if len(codes) != len(difference):
         raise ValueError(f"groups has {len(codes)} entries for {len(difference)} queries: pass one per query.")
@@ -333,11 +354,5 @@ def bootstrap_pairs(
     if len(units) < 2:
         noun = "queries" if groups is None else "artists"
         raise ValueError(f"{len(units)} {noun} have scores in both a and b; an interval needs at least 2.")
-    sums, sizes = np.bincount(group, weights=difference), np.bincount(group)
-    rng = np.random.default_rng(random_state)
-    means = np.empty(n)
-    for i in range(n):
-        drawn = rng.integers(len(sums), size=len(sums))
-        means[i] = sums[drawn].sum() / sizes[drawn].sum()
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(difference.mean()), float(low), float(high)
+    sums: Float64Array = np.bincount(group, weights=difference).astype(np.float64)
+    return sums, np.bincount(group).astype(np.int64)
