@@ -38,7 +38,7 @@ def check_dense(name: str, value: Any) -> None:
     """Raise TypeError for a sparse matrix, and ValueError for complex numbers, whose imaginary part would be lost."""
     if hasattr(value, "toarray"):
         raise TypeError(f"{name} is sparse, but dense data is required; if it fits into memory, pass {name}.toarray().")
-    if np.iscomplexobj(value):
+    if hasattr(value, "__array__") and np.iscomplexobj(value):  # NumPy refuses lists of complex numbers itself
         raise ValueError(f"{name} is complex. Complex data not supported: pass real numbers.")
 
 

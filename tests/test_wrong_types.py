@@ -22,7 +22,7 @@ CASES = {
     "mixture kernel": (lambda: kernels.gmm_kernel(ROWS), "a set of songs is a ndarray; pass SongMixtures"),
     "tags": (lambda: kernels.human_tag_vectors([1, 2], ["a"]), "pass a list of tags for each song"),
     "vocabulary": (lambda: kernels.human_tag_vectors([["a"]], ROWS), "vocabulary must contain the tags"),
-    "histograms": (lambda: kernels.ppk_kernel(SPARSE), "A is sparse"),
+    "histograms": (lambda: kernels.chi2_rbf_kernel(SPARSE), "A is sparse"),
     "kernels": (lambda: metric.MultipleKernelMLR().fit(SPARSE, range(4)), "kernels is sparse"),
     "metric": (lambda: metric.MLR().fit(ROWS, None), NO_LABELS),
     "documents": (lambda: metric.LGMML().fit(ROWS, None), NO_LABELS),

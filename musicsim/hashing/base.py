@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from musicsim._arrays import BoolArray, Float64Array, Uint64Array
 from musicsim._checks import check_whole
+from musicsim._sparse_rows import CenteredRows, Rows, canonical_rows, column_extremes
 from musicsim.hashing._kernels import MAX_BITS
-from musicsim.hashing._rows import CenteredRows, Rows, canonical_rows, column_extremes
 from musicsim.hashing.packing import pack_bits
 
 ROWS_AT_ONCE = 4096  # Rows per block; a transform takes about 16 bytes times (columns + bits) per row

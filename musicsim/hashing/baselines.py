@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray
+from musicsim._sparse_rows import Rows, center_rows
 from musicsim.blas import one_blas_thread
-from musicsim.hashing._rows import Rows, center_rows
 from musicsim.hashing.base import BitHash, principal_axes
 from musicsim.hashing.exact import ExactProjection
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.hashing._rows import Rows, column_extremes, column_means
+from musicsim._sparse_rows import Rows, column_extremes, column_means
 
 # Bits per entry of a row, as in float32; entries are clipped at ``2 ** _HEADROOM`` times the largest training entry.
 _ROW_BITS = 24

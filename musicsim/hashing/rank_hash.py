@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_number, check_positive, check_whole
+from musicsim._sparse_rows import Rows, center_rows, column_means
 from musicsim.blas import one_blas_thread
 from musicsim.hashing._kernels import MAX_SCORE
-from musicsim.hashing._rows import Rows, center_rows, column_means
 from musicsim.hashing.base import BitHash, principal_axes
 from musicsim.hashing.exact import ExactProjection
 from musicsim.hashing.gains import TASKS, Gains, keep_targets, make_gains

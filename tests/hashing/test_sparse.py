@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from musicsim._sparse_rows import center_rows
 from musicsim.hashing import RandomProjectionHash, RankHash, SpectralHash, hamming_distances
 from musicsim.hashing import base as module
-from musicsim.hashing._rows import center_rows
 
 N_WIDE, D_WIDE = 2_000, 40_000
 
