@@ -34,6 +34,14 @@ def check_positive(name: str, value: Any, most: float = np.inf) -> None:
         raise ValueError(f"{name}={value!r} should be a number {limits}.")
 
 
+def check_dense(name: str, value: Any) -> None:
+    """Raise TypeError for a sparse matrix, and ValueError for complex numbers, whose imaginary part would be lost."""
+    if hasattr(value, "toarray"):
+        raise TypeError(f"{name} is sparse, but dense data is required; if it fits into memory, pass {name}.toarray().")
+    if hasattr(value, "__array__") and np.iscomplexobj(value):  # NumPy refuses lists of complex numbers itself
+        raise ValueError(f"{name} is complex. Complex data not supported: pass real numbers.")
+
+
 def check_type(name: str, value: object, kind: type, source: str) -> None:
     """Raise TypeError if a value is not of a type; `source` says where such values come from."""
     if not isinstance(value, kind):

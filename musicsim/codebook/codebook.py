@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
-from musicsim._checks import check_whole
+from musicsim._checks import check_dense, check_whole
 from musicsim.codebook import _kernels
 
 _PAGE = 4096
@@ -241,6 +241,7 @@ def _as_frames(frames: FramesLike, name: str, n_features: int | None = None) -> 
         if len(widths) > 1:
             raise ValueError(f"{name} have different numbers of features: {widths}.")
         return np.concatenate(parts)
+    check_dense(name, frames)
     array = np.ascontiguousarray(frames, dtype=np.float32)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"{name}: the shape is {array.shape}; it must be (n_frames, n_features).")

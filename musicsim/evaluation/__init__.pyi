@@ -7,6 +7,8 @@ from .listening import compare_ranks as compare_ranks
 from .listening import krippendorff_alpha as krippendorff_alpha
 from .listening import scores_by_query as scores_by_query
 from .listening import williams_square as williams_square
+from .multiple import holm as holm
+from .multiple import sign_flip_p as sign_flip_p
 from .ranking import bootstrap_pairs as bootstrap_pairs
 from .ranking import distance_scores as distance_scores
 from .ranking import hubness as hubness
@@ -16,3 +18,5 @@ from .ranking import query_scores as query_scores
 from .ranking import ranking_scores as ranking_scores
 from .ranking import share_of_same as share_of_same
 from .splits import ArtistSplit as ArtistSplit
+from .trec import to_qrels as to_qrels
+from .trec import to_run as to_run

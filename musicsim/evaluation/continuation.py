@@ -53,6 +53,8 @@ def continuation_scores(
     names = ("r_precision", "ndcg", "clicks", *(f"hit@{k}" for k in ks))
     scores = {name: np.zeros(len(held_out)) for name in names}
     for i, (songs, removed) in enumerate(zip(recommended, held_out, strict=True)):
+        if np.ndim(songs) != 1 or not isinstance(removed, Collection):
+            raise ValueError(f"playlist {i}: recommended and held_out must contain a list of songs per playlist.")
         ranked, relevant = np.asarray(songs), np.unique(np.asarray(list(removed)))
         if not len(relevant):
             raise ValueError(f"held_out: playlist {i} has no songs.")

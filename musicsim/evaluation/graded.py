@@ -19,6 +19,8 @@ _MAX_LABEL = 1000  # keeps sums of the gains 2^label finite
 
 def check_labels(y: Float64Array) -> None:
     """Raise ValueError if a label is not in 0..1000."""
+    if y.dtype.kind not in "biuf":
+        raise ValueError(f"y has type {y.dtype}; labels must be numbers from 0 to {_MAX_LABEL}.")
     wrong = np.flatnonzero(~((y >= 0) & (y <= _MAX_LABEL)))
     if len(wrong):
         raise ValueError(f"y: the label of row {wrong[0]} is {y[wrong[0]]:g}; labels must be from 0 to {_MAX_LABEL}.")

@@ -199,6 +199,10 @@ def scores_by_query(fine: npt.ArrayLike, query: npt.ArrayLike, gave: npt.ArrayLi
            [55., 55.]])
     """
     scores, queries, from_model = np.asarray(fine, dtype=np.float64), np.asarray(query), np.asarray(gave, dtype=bool)
+    if scores.ndim != 2 or queries.shape != (scores.shape[1],) or queries.dtype.kind not in "iu":
+        raise ValueError(f"fine has shape {scores.shape} and query {queries.shape}; pass one int in query per pair.")
+    if from_model.ndim != 2 or len(from_model) != len(queries):
+        raise ValueError(f"gave has shape {from_model.shape}; it must be ({len(queries)}, n_models).")
     n_scores = np.isfinite(scores).sum(axis=0)
     has = n_scores > 0
     mean = np.nansum(scores, axis=0)[has] / n_scores[has]

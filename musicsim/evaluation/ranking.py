@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray, Int8Array, Int64Array
-from musicsim._checks import check_whole
-from musicsim.relevance import Relevance, group_codes
+from musicsim._checks import check_dense, check_type, check_whole
+from musicsim.relevance import Relevance, group_codes, label_codes
 
 _MEASURES = ("auc", "map", "mrr", "ndcg", "precision")
 _NEIGHBOR_ROWS, _QUERY_ROWS = 512, 128  # number of queries whose distances are in memory at the same time
@@ -58,10 +58,10 @@ def nearest_neighbors(X: FloatingArray, k: int = 10, *, groups: Int64Array | Non
            [1, 0],
            [1, 0]])
     """
+    X = _check_vectors(X, "X")
     n = len(X)
     if not 1 <= k < n:
         raise ValueError(f"k={k} must be at least 1 and less than the number of songs, {n}.")
-    X = np.asarray(X, dtype=np.float64)
     squares = np.einsum("ij,ij->i", X, X)
     neighbors = np.full((n, k), -1, dtype=np.int64)
     for start in range(0, n, _NEIGHBOR_ROWS):
@@ -76,7 +76,7 @@ def nearest_neighbors(X: FloatingArray, k: int = 10, *, groups: Int64Array | Non
     return neighbors
 
 
-def k_occurrence(neighbors: Int64Array, n_songs: int | None = None) -> Int64Array:
+def k_occurrence(neighbors: npt.ArrayLike, n_songs: int | None = None) -> Int64Array:
     """Count how often each song is among the neighbors of other songs, int64 (n_songs,).
 
     `neighbors` has shape (n_queries, k), with -1 for none. By default, `n_songs` is n_queries.
@@ -89,10 +89,18 @@ def k_occurrence(neighbors: Int64Array, n_songs: int | None = None) -> Int64Arra
     >>> k_occurrence(neighbors)  # nobody's list has song 0: an orphan
     array([0, 3, 3, 2])
     """
-    return np.bincount(neighbors[neighbors >= 0], minlength=n_songs or len(neighbors))
+    ids = _check_neighbors(neighbors)
+    return np.bincount(ids[ids >= 0], minlength=n_songs or len(ids))
 
 
-def hubness(neighbors: Int64Array, n_songs: int | None = None) -> float:
+def _check_neighbors(neighbors: npt.ArrayLike) -> Int64Array:
+    ids = np.asarray(neighbors)
+    if ids.ndim != 2 or (ids.size and ids.dtype.kind not in "iu"):
+        raise ValueError(f"neighbors has type {ids.dtype} and shape {ids.shape}; it must be integers, (n_queries, k).")
+    return ids.astype(np.int64, copy=False)
+
+
+def hubness(neighbors: npt.ArrayLike, n_songs: int | None = None) -> float:
     """Return the skewness of the k-occurrence: 0 without hubs, above 1 if a few songs are close to very many others.
 
     See Schnitzer et al., JMLR 2012. If all counts are equal, it is 0. Takes the arguments of :func:`k_occurrence`.
@@ -112,11 +120,11 @@ def hubness(neighbors: Int64Array, n_songs: int | None = None) -> float:
     return float(skew(counts)) if counts.std() > 0 else 0.0
 
 
-def share_of_same(neighbors: Int64Array, labels: Int64Array) -> tuple[float, Float64Array]:
+def share_of_same(neighbors: npt.ArrayLike, labels: Any) -> tuple[float, Float64Array]:
     """Return the share of neighbors with the same label as the song: the mean, and the share per song (n_songs,).
 
-    `neighbors` has shape (n_songs, k), with -1 for none. The share of a song without a label or without neighbors is
-    nan; these songs are excluded from the mean.
+    `neighbors` has shape (n_songs, k), with -1 for none; `labels` has shape (n_songs,). The share of a song without a
+    label or without neighbors is nan; these songs are excluded from the mean.
 
     Examples
     --------
@@ -127,11 +135,16 @@ def share_of_same(neighbors: Int64Array, labels: Int64Array) -> tuple[float, Flo
     >>> mean, per_song
     (0.5, array([0.5, 0.5, 0.5, 0.5]))
     """
-    is_neighbor = neighbors >= 0
-    same = (labels[neighbors] == labels[:, None]) & is_neighbor
+    ids, codes = _check_neighbors(neighbors), label_codes(labels)
+    if len(codes) != len(ids) or ids.max(initial=-1) >= len(codes):
+        raise ValueError(
+            f"neighbors has {len(ids)} rows and songs up to {ids.max(initial=-1)}, but there are {len(codes)} labels."
+        )
+    is_neighbor = ids >= 0
+    same = (codes[ids] == codes[:, None]) & is_neighbor
     counts = is_neighbor.sum(axis=1)
-    shares = np.full(len(labels), np.nan)
-    counted = (labels >= 0) & (counts > 0)
+    shares = np.full(len(codes), np.nan)
+    counted = (codes >= 0) & (counts > 0)
     shares[counted] = same[counted].sum(axis=1) / counts[counted]
     return (float(np.nanmean(shares)) if counted.any() else float("nan")), shares
 
@@ -244,6 +257,15 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
     array([ 1.,  0., nan])
     """
     check_whole("k", k, 1)
+    D = check_distances(distances, relevance)
+    scores = _create_scores(relevance)
+    _score_rows(scores, np.arange(len(D)), D, relevance, k)
+    return scores
+
+
+def check_distances(distances: npt.ArrayLike, relevance: Relevance) -> Float64Array:
+    """Return distances (n_queries, n_songs); raise ValueError if one is not finite or they do not match `relevance`."""
+    check_type("relevance", relevance, Relevance, "Relevance.from_labels and Relevance.from_lists create")
     D = np.asarray(distances, dtype=np.float64)
     if D.shape != (len(relevance), relevance.n_items):
         raise ValueError(
@@ -252,9 +274,7 @@ def distance_scores(distances: npt.ArrayLike, relevance: Relevance, k: int = 10)
         )
     if not np.isfinite(D).all():
         raise ValueError(f"distances: row {np.argwhere(~np.isfinite(D))[0, 0]} is not finite.")
-    scores = _create_scores(relevance)
-    _score_rows(scores, np.arange(len(D)), D, relevance, k)
-    return scores
+    return D
 
 
 def _create_scores(relevance: Relevance) -> dict[str, Float64Array]:
@@ -316,6 +336,7 @@ def _has_most_votes(labels: Int64Array, own: np.int64) -> bool:
 
 
 def _check_vectors(X: npt.ArrayLike, name: str) -> Float64Array:
+    check_dense(name, X)
     array = np.asarray(X, dtype=np.float64)
     if array.ndim != 2:
         raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, n_features).")
@@ -389,11 +410,26 @@ def bootstrap_pairs(
     >>> bool(0 < low < mean < high < 0.2)  # learned is better: the interval does not contain 0
     True
     """
+    if n < 1:
+        raise ValueError(f"n={n} must be at least 1.")
+    sums, sizes = paired_groups(a, b, groups)
+    rng = np.random.default_rng(random_state)
+    means = np.empty(n)
+    for i in range(n):
+        drawn = rng.integers(len(sums), size=len(sums))
+        means[i] = sums[drawn].sum() / sizes[drawn].sum()
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(sums.sum() / sizes.sum()), float(low), float(high)
+
+
+def paired_groups(a: npt.ArrayLike, b: npt.ArrayLike, groups: Any = None) -> tuple[Float64Array, Int64Array]:
+    """Return the sum of ``a - b`` over the queries of each artist, and the number of these queries.
+
+    Arguments are those of :func:`bootstrap_pairs`. Raises ValueError if fewer than two queries or artists remain.
+    """
     if np.ndim(a) != 1 or np.shape(a) != np.shape(b):
         raise ValueError(f"a has shape {np.shape(a)} and b has shape {np.shape(b)}; both must be (n_queries,).")
     difference = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    if n < 1:
-        raise ValueError(f"n={n} must be at least 1.")
     codes = np.arange(len(difference)) if groups is None else group_codes(groups)
     if len(codes) != len(difference):
         raise ValueError(f"groups has {len(codes)} entries for {len(difference)} queries: pass one per query.")
@@ -403,11 +439,5 @@ def bootstrap_pairs(
     if len(units) < 2:
         noun = "queries" if groups is None else "artists"
         raise ValueError(f"{len(units)} {noun} have scores in both a and b; an interval needs at least 2.")
-    sums, sizes = np.bincount(group, weights=difference), np.bincount(group)
-    rng = np.random.default_rng(random_state)
-    means = np.empty(n)
-    for i in range(n):
-        drawn = rng.integers(len(sums), size=len(sums))
-        means[i] = sums[drawn].sum() / sizes[drawn].sum()
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(difference.mean()), float(low), float(high)
+    sums: Float64Array = np.bincount(group, weights=difference).astype(np.float64)
+    return sums, np.bincount(group).astype(np.int64)

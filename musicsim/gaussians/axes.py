@@ -45,6 +45,8 @@ def pool_covariance(vectors: FloatingArray, songs: Int64Array) -> Float64Array:
            [0., 2.]])
     """
     X = np.asarray(vectors, dtype=np.float64)
+    if X.ndim != 2 or np.shape(songs) != (len(X),):
+        raise ValueError(f"vectors has shape {X.shape} and songs {np.shape(songs)}; pass one song for each row.")
     _, which, counts = np.unique(songs, return_inverse=True, return_counts=True)
     sums = np.zeros((len(counts), X.shape[1]))
     np.add.at(sums, which, X)

@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 
 from musicsim._arrays import Float64Array
+from musicsim._checks import check_type
 from musicsim.gaussians.axes import Spread, pool_covariance
 from musicsim.gaussians.embedding import GaussianEmbedding, Population
 from musicsim.gaussians.songs import SongGaussians
@@ -62,6 +63,8 @@ def fit_embedding(
 
 def whole_songs(songs: Sequence[SongGaussians]) -> SongGaussians:
     """Merge the parts of each song."""
+    for song, parts in enumerate(songs):
+        check_type(f"songs[{song}]", parts, SongGaussians, "fit_parts computes from frames")
     return SongGaussians.concatenate([parts.merge() for parts in songs])
 
 

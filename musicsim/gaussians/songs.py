@@ -111,6 +111,8 @@ def fit_parts(frames: FrameBlocks, n_frames: int | None = None) -> SongGaussians
     width = 0
     for block in frames if isinstance(frames, Iterator) else iter([frames]):
         rows = np.asarray(block)
+        if rows.ndim != 2:
+            raise ValueError(f"frames has shape {rows.shape}; it must be (n_frames, n_features).")
         width = rows.shape[1]
         while len(rows):
             if not parts or parts[-1][0] == n_frames:

@@ -5,7 +5,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from musicsim._arrays import BoolArray, Float64Array
+from musicsim._arrays import BoolArray
+from musicsim._sparse_rows import Rows, center_rows
 from musicsim.blas import one_blas_thread
 from musicsim.hashing.base import BitHash, principal_axes
 from musicsim.hashing.exact import ExactProjection
@@ -59,14 +60,15 @@ class RandomProjectionHash(BitHash):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d), not constant; only the mean and the range of its columns are used
+        X : array-like or SciPy sparse matrix of shape (n_songs, d), not constant
+            Only the mean and the range of its columns are used.
         """
         rows = self._check_training(X)
         directions = np.random.default_rng(self.random_state).normal(size=(rows.shape[1], self.n_bits))
         self.projection_ = ExactProjection.build(rows, directions, np.zeros(self.n_bits))
         return self
 
-    def _bits(self, rows: Float64Array) -> BoolArray:
+    def _bits(self, rows: Rows) -> BoolArray:
         return np.asarray(self.projection_.sums(rows) > 0)
 
 
@@ -99,7 +101,8 @@ class SpectralHash(BitHash):
 
     Notes
     -----
-    Time: O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, or 24 n d if X is not float64.
+    Time: O(n d^2 + d^3). Memory: 16 n d bytes in addition to X, or 24 n d if X is not float64. Sparse rows with more
+    than 1,000 columns need only a few arrays of d times `n_bits` numbers.
 
     References
     ----------
@@ -125,11 +128,11 @@ class SpectralHash(BitHash):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d), not constant
+        X : array-like or SciPy sparse matrix of shape (n_songs, d), not constant
         """
         rows = self._check_training(X)
         with one_blas_thread():
-            _, axes = principal_axes(rows - rows.mean(axis=0), self.n_bits)
+            _, axes = principal_axes(center_rows(rows), self.n_bits)
         self.projection_ = ExactProjection.build(rows, axes, np.zeros(axes.shape[1]))
         places = self.projection_.values(rows)
         self.lows_ = places.min(axis=0)
@@ -141,7 +144,7 @@ class SpectralHash(BitHash):
         self.waves_ = waves[rounds]
         return self
 
-    def _bits(self, rows: Float64Array) -> BoolArray:
+    def _bits(self, rows: Rows) -> BoolArray:
         shares = (self.projection_.values(rows) - self.lows_) / self.widths_
         # cos(pi x) > 0 if x rounds to an even number; this avoids cos, which differs between libraries
         halves = np.floor(shares[:, self.axes_] * self.waves_ + 0.5)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import BoolArray, Int64Array, Uint64Array
+from musicsim._checks import check_dense
 
 WORD = 64
 
@@ -103,6 +104,7 @@ def hamming_distances(codes: npt.ArrayLike, others: npt.ArrayLike) -> Int64Array
 
 def check_words(codes: npt.ArrayLike, name: str) -> Uint64Array:
     """Return codes as an array; raise ValueError with the argument's `name` unless they are uint64 (n, n_words)."""
+    check_dense(name, codes)
     words = np.asarray(codes)
     if words.dtype != np.uint64:
         raise ValueError(f"{name} must be uint64, with 64 bits per word, not {words.dtype}.")

@@ -8,11 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import BoolArray, Float64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_number, check_positive, check_whole
+from musicsim._sparse_rows import Rows, center_rows, column_means
 from musicsim.blas import one_blas_thread
 from musicsim.hashing._kernels import MAX_SCORE
 from musicsim.hashing.base import BitHash, principal_axes
@@ -156,7 +158,7 @@ class RankHash(BitHash):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d), finite and not constant
+        X : array-like or SciPy sparse matrix of shape (n_songs, d), finite and not constant
         y : labels (n_songs,), Relevance, labels (n_songs, levels) or float array-like (n_songs,)
             Depends on `task`: classes; the relevance of the rows of X to each other; classes from the widest to the
             narrowest; or targets. Unknown labels (None, nan, blank, -1) do not equal any label.
@@ -167,10 +169,10 @@ class RankHash(BitHash):
         """
         rows = self._check_training(X)
         self._check_parameters()
-        gains = make_gains(self.task, y, len(rows))
+        gains = make_gains(self.task, y, rows.shape[0])
         rng = np.random.default_rng(self.random_state)
         with one_blas_thread():
-            centered = rows - rows.mean(axis=0)
+            centered = center_rows(rows)
             variances, axes = principal_axes(centered, self.n_components)
             axes /= np.sqrt(variances.sum())
             coordinates = centered @ axes
@@ -209,13 +211,18 @@ class RankHash(BitHash):
         hashing.n_features_in_ = d
         return hashing
 
-    def _bits(self, rows: Float64Array) -> BoolArray:
+    def _bits(self, rows: Rows) -> BoolArray:
         # h is above 0.5 if the sum is above 0
         return np.asarray(self.projection_.sums(self._inputs(rows)) > 0)
 
-    def _inputs(self, rows: Float64Array) -> Float64Array:
+    def _inputs(self, rows: Rows) -> Rows:
         """Return the inputs of W: rows and hidden units. They are exact, because values are scaled by powers of two."""
-        return rows if self.hidden_ is None else np.hstack([rows, np.maximum(self.hidden_.values(rows), 0.0)])
+        if self.hidden_ is None:
+            return rows
+        units = np.maximum(self.hidden_.values(rows), 0.0)
+        if sparse.issparse(rows):
+            return sparse.hstack([rows, sparse.csr_array(units)], format="csr")
+        return np.hstack([rows, units])
 
     def _start(self, coordinates: Float64Array, rng: np.random.Generator) -> Projection:
         d = coordinates.shape[1]
@@ -225,7 +232,7 @@ class RankHash(BitHash):
         start = Projection(weights, np.zeros(self.n_bits), hidden, zeros, np.zeros_like(zeros))
         return replace(start, hidden_mean=start.inputs(coordinates)[:, d:].mean(axis=0))
 
-    def _set_projections(self, rows: Float64Array, axes: Float64Array, learned: Projection) -> None:
+    def _set_projections(self, rows: Rows, axes: Float64Array, learned: Projection) -> None:
         """Convert the learned projections from `axes` to the columns of `rows`, on grids that suit `rows`."""
         d = axes.shape[1]
         self.hidden_, weights, bias = None, axes @ learned.weights[:d], learned.bias
@@ -234,7 +241,8 @@ class RankHash(BitHash):
             unit_weights = learned.weights[d:] / np.sqrt(self.n_hidden)
             weights = np.vstack([weights, unit_weights])
             # the projection subtracts the mean of the learned units; training subtracted the mean of the initial units
-            shift = self._inputs(rows)[:, rows.shape[1] :].mean(axis=0) - learned.hidden_mean * np.sqrt(self.n_hidden)
+            units = self._inputs(rows)[:, rows.shape[1] :]
+            shift = column_means(units) - learned.hidden_mean * np.sqrt(self.n_hidden)
             bias = bias + shift @ unit_weights
         self.projection_ = ExactProjection.build(self._inputs(rows), weights, bias)
 

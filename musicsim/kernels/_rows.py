@@ -3,29 +3,45 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from musicsim._arrays import Float64Array, FloatingArray
+from musicsim._arrays import Float64Array
+from musicsim._checks import check_dense
 
 # The sum of a histogram can differ from 1 by this much, because of rounding or because few digits were stored.
 _SUM_TOLERANCE = 1e-3
 
 
-def root(histograms: npt.ArrayLike, name: str) -> FloatingArray:
-    """Check histograms, and return their element-wise square roots: float32 for float32 input, otherwise float64."""
+def root(histograms: Any, name: str) -> Any:
+    """Check histograms, and return their element-wise square roots: float32 for float32 input, otherwise float64.
+
+    Sparse histograms give a float64 CSR array.
+    """
+    if hasattr(histograms, "tocsr"):
+        return _sparse_root(histograms, name)
+    check_dense(name, histograms)
     array = np.asarray(histograms)
     if array.dtype != np.float32:
         array = array.astype(np.float64)
     if array.ndim != 2:
         raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, n_codewords).")
-    sums = array.sum(axis=1, dtype=np.float64)
-    off = np.flatnonzero(~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
-    if len(off):
-        raise ValueError(f"{name}: row {off[0]} sums to {sums[off[0]]:.6g}; it must sum to 1.")
+    sums = _check_sums(array.sum(axis=1, dtype=np.float64), name)
     if array.size and array.min() < 0.0:
         raise ValueError(f"{name}: the smallest entry is {array.min():.6g}; entries must not be negative.")
     root = array / sums[:, np.newaxis].astype(array.dtype)
     return np.sqrt(root, out=root)
+
+
+def _check_sums(sums: Float64Array, name: str) -> Float64Array:
+    off = np.flatnonzero(~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
+    if len(off):
+        raise ValueError(f"{name}: row {off[0]} sums to {sums[off[0]]:.6g}; it must sum to 1.")
+    return sums
+
+
+def _sparse_root(histograms: Any, name: str) -> Any:
+    counts = term_counts(histograms, name)
+    sums = _check_sums(np.asarray(counts.sum(axis=1)).ravel(), name)
+    return (counts / sums[:, np.newaxis]).tocsr().sqrt()
 
 
 def cosines(left: Any, right: Any) -> Float64Array:

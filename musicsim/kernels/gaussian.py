@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from musicsim._arrays import Float64Array
+from musicsim._checks import check_type
 from musicsim.mixtures.kernels import compute_log_overlaps
 from musicsim.mixtures.songs import SongMixtures
 
@@ -99,6 +100,7 @@ def _sample_root_kernel(sides: list[_Parts], n_samples: int, rng: np.random.Gene
 
 
 def _mixture_parts(mixtures: SongMixtures) -> _Parts:
+    check_type("a set of songs", mixtures, SongMixtures, "fit_mixtures computes from frames")
     weights, means, variances = (
         np.ascontiguousarray(part, dtype=np.float64) for part in (mixtures.weights, mixtures.means, mixtures.variances)
     )

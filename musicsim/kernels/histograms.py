@@ -1,27 +1,31 @@
 """Probability product kernels of histograms: one for timbre, and two each for harmony and rhythm."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Float64Array
+from musicsim._checks import check_dense
 from musicsim.kernels._rows import check_same_width, cosines, root
 
 KEYLESS_HARMONY_SIZE = 7 + 12 * 7
 """Number of columns of key-invariant harmony: the spectra of 12 pitch classes and of 12 intervals."""
 
 
-def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
+def ppk_map(histograms: Any) -> Any:
     """Map histograms to the unit sphere, where the inner product is the probability product kernel.
 
     The map is the element-wise square root, equation 5.7 of the thesis.
 
     Parameters
     ----------
-    histograms : array-like of shape (n_songs, n_codewords), not negative, rows sum to 1 within 0.001
+    histograms : array-like or SciPy sparse matrix of shape (n_songs, n_codewords)
+        Not negative, rows sum to 1 within 0.001.
 
     Returns
     -------
-    ndarray of shape (n_songs, n_codewords), float32, rows of length 1
+    ndarray of shape (n_songs, n_codewords), float32, rows of length 1; a CSR array if the histograms are sparse
 
     Examples
     --------
@@ -32,13 +36,13 @@ def ppk_map(histograms: npt.ArrayLike) -> Float32Array:
     return root(histograms, "histograms").astype(np.float32, copy=False)
 
 
-def ppk_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Array:
+def ppk_kernel(A: Any, B: Any = None) -> Float64Array:
     """Return the probability product kernel between histograms: the sum over codewords of sqrt(a b).
 
     Parameters
     ----------
-    A : array-like of shape (n, n_codewords), histograms
-    B : array-like of shape (m, n_codewords), histograms; A when None
+    A : array-like or SciPy sparse matrix of shape (n, n_codewords), histograms
+    B : array-like or SciPy sparse matrix of shape (m, n_codewords), histograms; A when None
 
     Returns
     -------
@@ -185,6 +189,7 @@ def rhythm_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None) -> Float64Ar
 
 def _two_roots(rows: npt.ArrayLike, first: int, second: int, name: str) -> tuple[Float64Array, Float64Array]:
     """Return the square roots of two histograms per row, each scaled to length sqrt(1/2)."""
+    check_dense(name, rows)
     array = np.asarray(rows, dtype=np.float64)
     if array.ndim != 2 or array.shape[1] != first + second:
         raise ValueError(f"{name} has shape {array.shape}; it must be (n_songs, {first + second}).")

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from musicsim._arrays import Float32Array, Float64Array
+from musicsim._checks import check_dense
 from musicsim.kernels._rows import check_same_width, cosines, term_counts, unit_rows
 
 
@@ -108,6 +109,8 @@ def chi2_rbf_kernel(A: npt.ArrayLike, B: npt.ArrayLike | None = None, sigma: flo
 
     if not sigma > 0.0:
         raise ValueError(f"sigma={sigma} must be above 0.")
+    check_dense("A", A)
+    check_dense("B", B)
     left = term_counts(np.asarray(A), "A")
     right = left if B is None else term_counts(np.asarray(B), "B")
     check_same_width(left, right)
@@ -132,10 +135,16 @@ def human_tag_vectors(tag_lists: Iterable[Iterable[str]], vocabulary: Sequence[s
            [0.71, 1.  , 0.  ],
            [0.  , 0.  , 1.  ]], dtype=float32)
     """
+    if not all(isinstance(tag, str) for tag in vocabulary):
+        raise TypeError("vocabulary must contain the tags, which are strings.")
     column = {tag: t for t, tag in enumerate(vocabulary)}
     if len(column) < len(vocabulary):
         raise ValueError("vocabulary contains a tag twice; each tag needs one column.")
-    known = [sorted({column[tag] for tag in tags if tag in column}) for tags in tag_lists]
+    known = []
+    for song, tags in enumerate(tag_lists):
+        if isinstance(tags, str) or not isinstance(tags, Iterable):
+            raise TypeError(f"the tags of song {song} are {tags!r}: pass a list of tags for each song.")
+        known.append(sorted({column[tag] for tag in map(str, tags) if tag in column}))
     vectors = np.zeros((len(known), len(column)), dtype=np.float32)
     for row, columns in zip(vectors, known, strict=True):
         row[columns] = 1.0 / np.sqrt(max(len(columns), 1))

@@ -43,6 +43,18 @@ def as_relevance(y: Any, n: int) -> Relevance:
     return relevance
 
 
+def check_query_weights(sample_weight: Any, n: int) -> Float64Array | None:
+    """Return the weights of `n` queries, or None; raise ValueError if one is negative or not finite, or all are 0."""
+    if sample_weight is None:
+        return None
+    weights: Float64Array = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weights.shape}; it must be ({n},), with one weight per row of X.")
+    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.any()):
+        raise ValueError("sample_weight must contain finite numbers of at least 0; not all weights can be zero.")
+    return weights
+
+
 class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Parameters and results of :class:`MLR` and :class:`MultipleKernelMLR`."""
 
@@ -101,6 +113,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         components: Callable[[Float64Array], Any],
         state: BundleState | None = None,
         stacklevel: int = 3,
+        query_weights: Float64Array | None = None,
     ) -> tuple[Float64Array, BundleState | None]:
         """Return a flat metric of `cone`, set the attributes of the fit, and warn if a gap remains.
 
@@ -112,7 +125,7 @@ class RankingLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             W = np.zeros(cone.size) if best is None else best
             return bool(callback is not None and callback({**step, "components": lambda: components(W)}))
 
-        oracle = Oracle(songs, relevance, self.loss, int(self.k), self.structure, cone.widths)
+        oracle = Oracle(songs, relevance, self.loss, int(self.k), self.structure, cone.widths, query_weights)
         rng = np.random.default_rng(self.random_state)
         problem = Problem(oracle, cone, self._penalty(oracle, cone, rng), float(self.C))
         search = Search(float(self.tol), problem, int(self.max_cuts), watch)

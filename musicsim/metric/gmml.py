@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -21,6 +22,8 @@ from musicsim.metric.scatter import (
     sample_pairs,
 )
 from musicsim.relevance import Relevance, label_codes
+
+_MAX_COLUMNS = 10_000  # 6.4 GB of (d, d) matrices
 
 
 class GMML(LinearMetric, BaseEstimator):
@@ -101,7 +104,8 @@ class GMML(LinearMetric, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d)
+        X : array-like or SciPy sparse matrix of shape (n_songs, d)
+            With at most 10,000 columns; the fit makes sparse rows dense, but :meth:`transform` does not.
         y : array-like of shape (n_songs,) or Relevance
             Class labels, or the relevance of the rows of X to each other. Each pair of a query and a relevant (or
             irrelevant) song has the same weight. Queries without relevant or without irrelevant songs are ignored.
@@ -112,7 +116,7 @@ class GMML(LinearMetric, BaseEstimator):
             If there are no pairs, all pairs consist of equal rows, or a scatter is singular and `reg` is 0.
         """
         self._check_parameters()
-        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs = self._check_songs(X)
         if self.n_pairs is not None:
             rng = np.random.default_rng(self.random_state)
             drawn = sample_pairs(as_relevance(y, len(songs)), int(self.n_pairs), rng)
@@ -132,11 +136,11 @@ class GMML(LinearMetric, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d)
+        X : array-like or SciPy sparse matrix of shape (n_songs, d), as in :meth:`fit`
         similar, dissimilar : int array-likes of shape (m, 2), m >= 1; row numbers of X
         """
         self._check_parameters()
-        songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        songs = self._check_songs(X)
         scatters = []
         for name, pairs in (("similar", np.asarray(similar)), ("dissimilar", np.asarray(dissimilar))):
             if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
@@ -150,6 +154,22 @@ class GMML(LinearMetric, BaseEstimator):
                 )
             scatters.append(pair_scatter(songs, pairs.astype(np.int64)))
         return self._learn(songs, *scatters)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_songs(self, X: npt.ArrayLike) -> Float64Array:
+        """Return dense rows; raise ValueError if the metric would be too large."""
+        rows: Any = validate_data(self, X, dtype=np.float64, accept_sparse="csr", ensure_min_samples=2)
+        d = rows.shape[1]
+        if d > _MAX_COLUMNS:
+            raise ValueError(
+                f"X has {d} columns, but GMML computes (d, d) matrices and accepts at most {_MAX_COLUMNS} columns; "
+                "reduce X first, for example with scikit-learn's TruncatedSVD."
+            )
+        return np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
 
     def _check_parameters(self) -> None:
         check_mean_parameters(self.t, self.reg)

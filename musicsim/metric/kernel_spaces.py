@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from musicsim._arrays import Float64Array
+from musicsim._checks import check_dense
 from musicsim.metric.cone import Cone
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.linear import factor
@@ -120,12 +121,15 @@ def training_kernels(kernels: Any) -> list[Float64Array]:
 
 
 def _as_list(kernels: Any) -> list[Any]:
-    kernels = list(kernels)
-    if not kernels:
+    check_dense("kernels", kernels)
+    matrices = list(np.asarray(kernels) if hasattr(kernels, "__array__") else kernels)
+    if not matrices:
         raise ValueError("kernels is empty; give at least one kernel.")
-    if np.ndim(kernels[0]) != 2:
+    if np.ndim(matrices[0]) != 2:
         raise ValueError("kernels must be a sequence of matrices, even if there is only one.")
-    return kernels
+    for i, kernel in enumerate(matrices):
+        check_dense(f"kernels[{i}]", kernel)
+    return matrices
 
 
 def _full_map(K: Float64Array, max_rank: int | None) -> Axes:

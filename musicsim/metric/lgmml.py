@@ -139,7 +139,11 @@ class LGMML(BaseEstimator):
         self.batch_size, self.k, self.per_query, self.random_state = batch_size, k, per_query, random_state
 
     def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike, callback: StepCallback | None = None
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        group: npt.ArrayLike | None = None,
+        callback: StepCallback | None = None,
     ) -> Self:
         """Learn metrics, anchors and weights.
 
@@ -149,8 +153,8 @@ class LGMML(BaseEstimator):
             Documents, grouped by query.
         y : array-like of shape (n,)
             Relevance, from 0 to 1000; the lowest label of a query means irrelevant.
-        group : int array-like of shape (n_queries,)
-            Number of documents of each query.
+        group : int array-like of shape (n_queries,), optional
+            Number of documents of each query; by default all documents belong to one query.
         callback : callable, optional
             Gets ``stage`` ("metrics", "weights" or "queries") and its progress; in stage "weights", this is the newest
             entry of `history_`. The callback returns True to end the fit with the current result.
@@ -161,9 +165,11 @@ class LGMML(BaseEstimator):
             If no query has documents of different relevance, or all documents drawn for a metric are equal.
         """
         self._check_parameters()
-        documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        if y is None:
+            raise ValueError("y is None; pass one label per document.")
+        documents, relevance = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         check_labels(relevance)
-        starts = check_groups(group, len(documents))
+        starts = check_groups(_default_group(group, len(documents)), len(documents))
         rng = np.random.default_rng(self.random_state)
         if hasattr(self, "query_weights_"):  # left over from an earlier fit
             del self.query_weights_
@@ -215,7 +221,7 @@ class LGMML(BaseEstimator):
         """
         check_is_fitted(self)
         documents: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
-        starts = check_groups([len(documents)] if group is None else group, len(documents))
+        starts = check_groups(_default_group(group, len(documents)), len(documents))
         phi = self._select_weights(queries, len(starts) - 1)
         local = LocalMetrics(self.metrics_, self.anchors_)
         table, beyond = closeness(local, self._standardize(documents, starts))
@@ -231,9 +237,12 @@ class LGMML(BaseEstimator):
         parts = zip(np.split(table, starts[1:-1]), phi, strict=True)
         return np.concatenate([-sum_weighted(part, own) for part, own in parts])
 
-    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike) -> float:
+    def score(self, X: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike | None = None) -> float:
         """Return the mean NDCG@k of the queries; a query without a relevant document counts as 0."""
-        return float(score_groups(self.predict(X, group), y, group, (int(self.k),))[f"ndcg@{self.k}"].mean())
+        scores = self.predict(X, group)
+        return float(
+            score_groups(scores, y, _default_group(group, len(scores)), (int(self.k),))[f"ndcg@{self.k}"].mean()
+        )
 
     def _check_parameters(self) -> None:
         for name, choices in _CHOICES.items():
@@ -314,6 +323,11 @@ class LGMML(BaseEstimator):
         if numbers.size and (numbers.min() < 0 or numbers.max() >= len(self.query_weights_)):
             raise ValueError(f"queries must be indices of training queries, from 0 to {len(self.query_weights_) - 1}.")
         return self.query_weights_[numbers]
+
+
+def _default_group(group: npt.ArrayLike | None, n: int) -> npt.ArrayLike:
+    """Return `group`, or a single query with all `n` documents."""
+    return [n] if group is None else group
 
 
 def _rounding(n: int | Int64Array, largest: Float64Array) -> Float64Array:

@@ -1,5 +1,7 @@
 """Metrics as linear maps of songs."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -18,14 +20,14 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Parameters
         ----------
-        X : array-like of shape (n_songs, d)
+        X : array-like or SciPy sparse matrix of shape (n_songs, d)
 
         Returns
         -------
         float64 ndarray of shape (n_songs, r)
         """
         check_is_fitted(self)
-        songs: Float64Array = validate_data(self, X, dtype=np.float64, reset=False)
+        songs: Any = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         return np.asarray(songs @ self.components_.T)
 
     @property

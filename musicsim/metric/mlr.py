@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from musicsim._arrays import Float64Array
 from musicsim._callbacks import StepCallback
 from musicsim.metric._bundle import BundleState
-from musicsim.metric._learner import RankingLearner, as_relevance
+from musicsim.metric._learner import RankingLearner, as_relevance, check_query_weights
 from musicsim.metric.cone import Cone
 from musicsim.metric.coordinates import Axes, Columns
 from musicsim.metric.linear import LinearMetric, factor
@@ -120,7 +120,9 @@ class MLR(LinearMetric, RankingLearner):
         super().__init__(loss, k, C, structure, solver, admm_steps, tol, max_cuts, n_queries, random_state)
         self.regularizer = regularizer
 
-    def fit(self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None) -> Self:
+    def fit(
+        self, X: npt.ArrayLike, y: Any, callback: StepCallback | None = None, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         """Learn the metric.
 
         Parameters
@@ -131,6 +133,10 @@ class MLR(LinearMetric, RankingLearner):
         callback : callable, optional
             Gets the newest entry of `history_` after each cut, and ``components``, a function without arguments that
             returns L of the best metric so far. The callback returns True to end the fit with that metric.
+        sample_weight : array-like of shape (n_songs,), optional
+            Weights of the songs as queries: with weights v and hinge losses xi, the objective contains
+            ``sum(v_q xi_q) / sum(v_q)`` over the queries. A song of weight 0 is not a query, but other songs are still
+            ranked against it. A weight of 2 counts a query twice. For AUC, the oracle then takes up to twice as long.
 
         Raises
         ------
@@ -142,18 +148,23 @@ class MLR(LinearMetric, RankingLearner):
         UserWarning
             If the best metric is 0, usually because C is too small for the scale of X.
         """
-        self._fit(X, y, callback, None)
+        self._fit(X, y, callback, None, sample_weight)
         self._warn_if_zero(self.metric_, "X")
         return self
 
     def fit_path(
-        self, X: npt.ArrayLike, y: Any, Cs: Sequence[float], callback: StepCallback | None = None
+        self,
+        X: npt.ArrayLike,
+        y: Any,
+        Cs: Sequence[float],
+        callback: StepCallback | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> list[Self]:
         """Learn one metric per C; with the default solver, each fit starts from the planes of the previous fit.
 
         Parameters
         ----------
-        X, y, callback : as in :meth:`fit`; steps also contain C
+        X, y, callback, sample_weight : as in :meth:`fit`; steps also contain C
         Cs : sequence of float; ascending order is fastest
 
         Returns
@@ -172,18 +183,24 @@ class MLR(LinearMetric, RankingLearner):
                 return is_stopped
 
             mlr = clone(self).set_params(C=C)
-            state = mlr._fit(X, y, progress, state)
+            state = mlr._fit(X, y, progress, state, sample_weight)
             fitted.append(mlr)
             if is_stopped:
                 break
         return fitted
 
     def _fit(
-        self, X: npt.ArrayLike, y: Any, callback: StepCallback | None, state: BundleState | None
+        self,
+        X: npt.ArrayLike,
+        y: Any,
+        callback: StepCallback | None,
+        state: BundleState | None,
+        sample_weight: npt.ArrayLike | None,
     ) -> BundleState | None:
         self._check_parameters()
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
+        query_weights = check_query_weights(sample_weight, len(songs))
         coordinates: Axes | Columns
         is_varied = bool(np.ptp(songs, axis=0).any())
         if self.regularizer == "plain" and is_varied:
@@ -202,7 +219,8 @@ class MLR(LinearMetric, RankingLearner):
         def components(flat: Float64Array) -> Float64Array:
             return factor(coordinates.metric(flat))
 
-        flat, state = self._solve(coordinates.apply(songs), relevance, cone, callback, components, state, stacklevel=4)
+        rows = coordinates.apply(songs)
+        flat, state = self._solve(rows, relevance, cone, callback, components, state, 4, query_weights)
         self.metric_ = coordinates.metric(flat)
         self.components_ = factor(self.metric_)
         return state

@@ -57,6 +57,9 @@ class Oracle:
     ``(128 * 8 + 16 * 12) * n_songs`` bytes per thread. The sets take 4 bytes per relevant song, and 4 bytes per
     irrelevant song or per other song, whichever are fewer; with `pairs`, they take twice as much.
 
+    With `query_weights`, (n_songs,), all means over queries are weighted, and songs of weight 0 are not queries. These
+    cuts process the queries one by one.
+
     The result does not depend on the number of threads. Raises ValueError if no query has both sets.
     """
 
@@ -68,6 +71,7 @@ class Oracle:
         k: int = 10,
         structure: str = "full",
         widths: Sequence[int] | None = None,
+        query_weights: Float64Array | None = None,
     ) -> None:
         self.loss, self.k, self.structure = loss, k, structure
         self._widths = [X.shape[1]] if widths is None else list(widths)
@@ -76,12 +80,16 @@ class Oracle:
         # Only differences between songs matter; products of centered songs keep more digits. The loops over pairs of
         # songs read rows: in column order, as from a data frame, they were up to twenty times slower.
         self._X = np.ascontiguousarray(X - X.mean(axis=0))
-        self._sets = sets = _Sets.build(relevance)
+        weights = np.ones(len(X)) if query_weights is None else query_weights
+        self._sets = sets = _Sets.build(relevance, weights > 0)
         self.queries, self.n_queries = sets.queries, len(sets.queries)
         if self.n_queries == 0:
             raise ValueError("no query has both relevant and irrelevant songs; there is nothing to rank.")
+        # weights of the queries, with a mean of 1; None if all are equal
+        self._shares = None if query_weights is None else weights[self.queries] / weights[self.queries].mean()
         self._block = min(max(1, _BLOCK_BYTES // (8 * len(X))), BLOCK_ROWS)
-        self.pairs = Pairs.build(len(X), sets.queries, sets.items, sets.start, sets.inverted) if loss == "auc" else None
+        can_pair = loss == "auc" and self._shares is None
+        self.pairs = Pairs.build(len(X), sets.queries, sets.items, sets.start, sets.inverted) if can_pair else None
         # P@k is NDCG@k without a discount; both are divided by the sum of the gains
         self._gains = ndcg_gains(k) if loss == "ndcg" else np.ones(k)
         self._harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, len(X) + 1))])
@@ -129,6 +137,11 @@ class Oracle:
             weights = left[self.queries[chosen[block]]] @ right.T
             weights -= norms
             self._separate(weights, chosen[block], lost[block], inner[block])
+            if self._shares is not None:
+                shares = self._shares[chosen[block]]
+                weights *= shares[:, None]
+                lost[block] *= shares
+                inner[block] *= shares
             np.matmul(weights, X, out=products[block])
             return np.asarray(weights.sum(axis=0))
 
@@ -188,11 +201,11 @@ class _Sets:
     inverted: BoolArray
 
     @classmethod
-    def build(cls, relevance: Relevance) -> "_Sets":
+    def build(cls, relevance: Relevance, is_query: BoolArray) -> "_Sets":
         parts: list[Int32Array] = []
         queries, inverted, ends = [], [], [0]
         is_other = np.empty(len(relevance), np.bool_)
-        for query in range(len(relevance)):
+        for query in np.flatnonzero(is_query).tolist():
             relevant, irrelevant = relevance.relevant(query), relevance.irrelevant(query)
             if len(relevant) == 0 or len(irrelevant) == 0:
                 continue

@@ -145,6 +145,8 @@ def compute_within_covariance(X: npt.ArrayLike, y: Any) -> Float64Array:
            [0., 2.]])
     """
     songs = np.asarray(X, dtype=np.float64)
+    if songs.ndim != 2:
+        raise ValueError(f"X has shape {songs.shape}; it must be (n_songs, d).")
     if isinstance(y, Relevance):
         similar, _ = relevance_scatters(songs, as_relevance(y, len(songs)))
         require_pairs(similar)

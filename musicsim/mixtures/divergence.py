@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, IntpArray
-from musicsim._checks import check_whole
+from musicsim._checks import check_type, check_whole
 from musicsim.mixtures.kernels import mean_log_sums
 from musicsim.mixtures.songs import SongMixtures, fix_seed, quadratic_form
 
@@ -45,6 +45,7 @@ def cross_entropy(samples: npt.ArrayLike, mixtures: SongMixtures) -> Float64Arra
     >>> int(np.argmin(cross_entropy(rng.normal(loc=3, size=(100, 2)), mixtures)))  # these frames fit the second song
     1
     """
+    check_type("mixtures", mixtures, SongMixtures, "fit_mixtures computes from frames")
     z = np.asarray(samples, dtype=np.float64)
     d = mixtures.means.shape[2]
     if z.ndim != 2 or z.shape[1] != d or len(z) == 0:
@@ -102,6 +103,8 @@ def kl_divergences(
     >>> divergences.shape, np.argsort(divergences[0])  # from the first song, nearest first
     ((1, 3), array([0, 1, 2]))
     """
+    check_type("queries", queries, SongMixtures, "fit_mixtures computes from frames")
+    check_type("database", database, SongMixtures, "fit_mixtures computes from frames")
     if queries.means.shape[2] != database.means.shape[2]:
         raise ValueError(
             f"queries has {queries.means.shape[2]} features, but database has {database.means.shape[2]}: "

@@ -96,7 +96,7 @@ class SemanticMultinomials(TransformerMixin, BaseEstimator):
         for index, song in enumerate(list_of_tag_lists):
             if isinstance(song, str) or not isinstance(song, Iterable):
                 raise TypeError(f"the tags of song {index} are {song!r}: pass a list of tags for each song.")
-        tag_sets = [set(tags) for tags in list_of_tag_lists]
+        tag_sets = [set(map(str, tags)) for tags in list_of_tag_lists]
         tags = self._vocabulary(tag_sets)
         seed = fix_seed(self.random_state)
         samples = _sample_songs(list_of_frames, tag_sets, set(tags), seed)

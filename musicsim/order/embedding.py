@@ -120,8 +120,6 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
     max_rank : int or None
         Number of principal directions of each kernel's feature space, for a full structure; None uses all. Needed for
         thousands of songs with kernels of full rank.
-    random_state : ignored
-        The fit is deterministic; this parameter exists for compatibility with scikit-learn.
 
     Attributes
     ----------
@@ -174,10 +172,9 @@ class PartialOrderEmbedding(KernelProjections, _OrderEmbedding):
         tol: float = 1e-2,
         max_iter: int = 2000,
         max_rank: int | None = None,
-        random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.structure, self.C, self.combination, self.solver = structure, C, combination, solver
-        self.tol, self.max_iter, self.max_rank, self.random_state = tol, max_iter, max_rank, random_state
+        self.tol, self.max_iter, self.max_rank = tol, max_iter, max_rank
 
     def fit(self, kernels: Any, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
         """Learn the projections.
@@ -244,7 +241,7 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
     ----------
     structure : "full" or "diagonal"
         W is any positive semidefinite matrix, or has one weight per column.
-    C, solver, tol, max_iter, random_state : as in :class:`PartialOrderEmbedding`
+    C, solver, tol, max_iter : as in :class:`PartialOrderEmbedding`
 
     Attributes
     ----------
@@ -286,10 +283,9 @@ class LinearPartialOrderEmbedding(LinearMetric, _OrderEmbedding):
         solver: str = "accelerated",
         tol: float = 1e-2,
         max_iter: int = 2000,
-        random_state: int | np.random.Generator | None = None,
     ) -> None:
         self.structure, self.C, self.solver = structure, C, solver
-        self.tol, self.max_iter, self.random_state = tol, max_iter, random_state
+        self.tol, self.max_iter = tol, max_iter
 
     def fit(self, X: npt.ArrayLike, comparisons: npt.ArrayLike, callback: StepCallback | None = None) -> Self:
         """Learn the metric.

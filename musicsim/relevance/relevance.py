@@ -41,6 +41,8 @@ def label_codes(labels: Any, name: str = "labels") -> Int64Array:
     array([ 0,  1, -1,  0])
     """
     _reject_mapping(labels, name)
+    if not (hasattr(labels, "__array__") or isinstance(labels, Iterable)):
+        raise ValueError(f"{name} is {labels!r:.60}; pass one label per song.")
     values = np.asarray(labels) if hasattr(labels, "__array__") else list(labels)
     if not isinstance(values, np.ndarray):
         return _number_values(values, name)

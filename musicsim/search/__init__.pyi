@@ -10,5 +10,6 @@ from .partition import PartitionIndex as PartitionIndex
 from .proximity import MutualProximity as MutualProximity
 from .spill_tree import SpillTree as SpillTree
 from .tuning import Calibration as Calibration
+from .tuning import NeighborsTransformer as NeighborsTransformer
 from .tuning import calibrate as calibrate
 from .tuning import tune as tune

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float32Array, Int64Array, Uint8Array
+from musicsim._checks import check_dense
 from musicsim._npy import save_array
 from musicsim.search._folders import replace_folder, write_meta
 from musicsim.search.estimator import Estimator
@@ -26,6 +27,7 @@ _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Array:
     """Return two-dimensional float32 rows whose distances are finite; rows before `first` are not checked."""
+    check_dense(name, rows)
     array: Float32Array = np.asarray(rows, dtype=np.float32)
     if array.ndim != 2:
         raise ValueError(f"{name} has shape {array.shape}; it must be two-dimensional, with one song per row.")
@@ -47,6 +49,18 @@ def check_rows(rows: npt.ArrayLike, name: str, *, first: int = 0) -> Float32Arra
         if low < -limit or high > limit:
             raise ValueError(f"{name} contains {max(-low, high):.2g}; values must be below {limit:.2g}.")
     return read_only(np.ascontiguousarray(array))
+
+
+def check_sparse_rows(rows: Any, name: str) -> Any:
+    """Return rows as a float32 CSR array whose distances are finite."""
+    from scipy import sparse  # this import takes 0.1 s
+
+    if rows.dtype.kind == "c":
+        raise ValueError(f"{name} is complex. Complex data not supported: pass real numbers.")
+    array = sparse.csr_array(rows, dtype=np.float32, copy=True)
+    array.sum_duplicates()
+    check_rows(array.data[None], name)
+    return array
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -164,7 +178,7 @@ class Index(Estimator):
         """
         queries = self._check_queries(Q, k)
         shown, n_shown = self._combine_masks(allowed)
-        shape = len(queries), min(k, n_shown)
+        shape = queries.shape[0], min(k, n_shown)
         distances, ids = np.zeros(shape, self._DISTANCE), np.zeros(shape, np.int64)
         if ids.size:
             fill_nearest(queries, shown, n_shown, distances, ids, *args)

@@ -112,6 +112,7 @@ def group_pairs(n: int, pairs: npt.ArrayLike) -> Int64Array:
     >>> group_pairs(5, np.array([[0, 3], [3, 4]]))  # three copies of one song, and two other songs
     array([0, 1, 2, 0, 0])
     """
+    check_whole("n", n, 0)
     ends = np.asarray(pairs, dtype=np.int64)
     if ends.size and not (ends.ndim == 2 and ends.shape[1] == 2 and 0 <= ends.min() <= ends.max() < n):
         raise ValueError(f"pairs must have shape (m, 2) and contain row numbers from 0 to {n - 1}.")

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from musicsim._arrays import Float64Array, FloatingArray
+from musicsim._checks import check_dense
 from musicsim.search.estimator import Estimator
 
 Moments = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -168,6 +169,7 @@ class MutualProximity(Estimator):
 
 def _rows(X: npt.ArrayLike, name: str) -> FloatingArray:
     """Return two-dimensional floating-point rows; memory maps are not copied."""
+    check_dense(name, X)
     rows = np.asarray(X)
     if rows.dtype not in (np.float32, np.float64):
         rows = rows.astype(np.float64)

@@ -375,3 +375,16 @@ def test_chi_squared_accepts_memory_map_and_empty_input(rng, tmp_path):
     assert chi2_rbf_kernel(np.empty((0, 4)), A).shape == (0, 5)
     assert chi2_rbf_kernel(A, np.empty((0, 4))).shape == (5, 0)
     assert chi2_rbf_kernel(np.empty((0, 4))).shape == (0, 0)
+
+
+def test_sparse_and_dense_histograms_have_the_same_kernel(rng):
+    histograms = sparse_counts(rng, (12, 20)).toarray() + np.eye(12, 20)
+    histograms /= histograms.sum(axis=1, keepdims=True)
+    rows = sparse.csr_array(histograms)
+    np.testing.assert_allclose(ppk_kernel(rows, rows[:3]), ppk_kernel(histograms, histograms[:3]), rtol=1e-12)
+    assert sparse.issparse(ppk_map(rows))
+    np.testing.assert_allclose(ppk_map(rows).toarray(), ppk_map(histograms), rtol=1e-6)
+    with pytest.raises(ValueError, match="row 0 sums to"):
+        ppk_map(2 * rows)
+    with pytest.raises(TypeError, match="A is sparse"):
+        chi2_rbf_kernel(rows)

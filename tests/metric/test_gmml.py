@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg
+from scipy import linalg, sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
@@ -353,3 +353,16 @@ def test_rejects_bad_input():
         GMML().fit_pairs(X, [[0, 1]], [[0.0, 1.0]])
     with pytest.raises(ValueError, match="dissimilar contains row"):
         GMML().fit_pairs(X, [[0, 1]], [[0, len(X)]])
+
+
+def test_sparse_songs_have_the_metric_of_dense_songs(rng):
+    X = sparse.random_array((40, 6), density=0.5, rng=rng, format="csr")
+    dense, found = GMML().fit(X.toarray(), np.arange(40) % 3), GMML().fit(X, np.arange(40) % 3)
+    np.testing.assert_allclose(found.metric_, dense.metric_)
+    np.testing.assert_allclose(found.transform(X), dense.transform(X.toarray()))
+
+
+def test_too_many_columns_are_refused(rng):
+    X = sparse.random_array((20, 10_001), density=0.01, rng=rng, format="csr")
+    with pytest.raises(ValueError, match=r"accepts at most 10000 columns; reduce X first"):
+        GMML().fit(X, np.arange(20) % 2)

@@ -566,3 +566,10 @@ def test_follows_scikit_learn_conventions():
             clone(model).set_params(**{name: value}).fit(X, y)
     with pytest.raises(ValueError, match="nothing to learn from"):
         LGMMLByExample().fit(X, np.arange(len(X)))
+
+
+def test_without_groups_all_documents_belong_to_one_query():
+    X, y, _ = ranked_documents()
+    alone, grouped = LGMML(**FAST).fit(X, y), LGMML(**FAST).fit(X, y, [len(y)])
+    np.testing.assert_array_equal(alone.weights_, grouped.weights_)
+    assert alone.score(X, y) == grouped.score(X, y, [len(y)])

@@ -554,3 +554,53 @@ def test_factor_keeps_given_spectral_mass(rng):
         with pytest.raises(ValueError, match="spectral_mass"):
             factor(W, mass)
     np.testing.assert_array_equal(factor(np.zeros((3, 3))), np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("regularizer", ["trace", "plain"])
+def test_weighted_objective_matches_hinges_by_definition(loss, regularizer, rng):
+    X, y = truth.random_lists(14, 3)
+    weights = rng.integers(0, 4, 14).astype(float)
+    mlr = MLR(loss, 3, C=5.0, regularizer=regularizer, tol=1e-4).fit(X, y, sample_weight=weights)
+    D = truth.squared_distances(X, mlr.metric_)
+    relevant, irrelevant = truth.as_sets(y)
+    queries = [q for q in range(14) if relevant[q] and irrelevant[q] and weights[q]]
+    hinges = [truth.slow_programme(loss, -D[q, relevant[q] + irrelevant[q]], len(relevant[q]), 3) for q in queries]
+    assert mlr.n_queries_ == len(queries)
+    if regularizer == "trace":
+        penalty = np.trace(mlr.metric_)
+        assert mlr.objective_ == pytest.approx(penalty + 5.0 * np.average(hinges, weights=weights[queries]), rel=1e-8)
+    others = MLR(loss, 3, C=5.0, regularizer=regularizer, tol=1e-4).fit(X, y)
+    assert abs(others.objective_ - mlr.objective_) > 1e-3 * mlr.objective_  # the weights count
+
+
+@pytest.mark.parametrize("solver", ["bundle", "admm"])
+def test_weight_0_leaves_a_song_out_as_a_query_only(solver):
+    X, y = truth.random_lists(20, 3)
+    relevant, irrelevant = truth.as_sets(y)
+    weights = np.ones(20)
+    for q in (1, 4, 9):
+        weights[q], relevant[q], irrelevant[q] = 0.0, [], []
+    weighted = MLR(C=20.0, solver=solver, tol=1e-5).fit(X, y, sample_weight=7 * weights)
+    left_out = MLR(C=20.0, solver=solver, tol=1e-5).fit(X, Relevance.from_lists(relevant, irrelevant=irrelevant))
+    both_optimal(weighted, left_out)
+    assert weighted.n_queries_ == left_out.n_queries_
+
+
+def test_equal_weights_do_not_change_the_optimum():
+    X, y = truth.problem("iris")
+    both_optimal(MLR(C=10.0).fit(X, y, sample_weight=np.full(len(X), 3.0)), MLR(C=10.0).fit(X, y))
+
+
+def test_weights_of_a_path_are_those_of_its_fits():
+    X, y = truth.problem("iris")
+    weights = np.arange(len(X))
+    for each, C in zip(MLR().fit_path(X, y, [1, 10], sample_weight=weights), [1, 10], strict=True):
+        both_optimal(each, MLR(C=C).fit(X, y, sample_weight=weights))
+
+
+@pytest.mark.parametrize("weights", [[1.0], [-1.0] + [1.0] * 59, [0.0] * 60, [np.nan] * 60])
+def test_invalid_weights_are_refused(weights):
+    X, y = truth.problem("iris")
+    with pytest.raises(ValueError, match="sample_weight"):
+        MLR().fit(X, y, sample_weight=weights)

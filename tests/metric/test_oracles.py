@@ -407,3 +407,17 @@ def test_rejects_songs_without_two_sets(collection):
     X, sets = collection
     with pytest.raises(ValueError, match="no query has both"):
         Oracle(X, only(sets, [4, 7]))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_weighted_plane_is_that_of_repeated_queries(loss, structure, collection, metric):
+    X, relevance = collection
+    W = metric[0] if structure == "full" else np.diag(metric[0]).copy()
+    oracle = Oracle(X, relevance, loss, 3, structure)
+    weights = np.arange(len(X)) % 4
+    cut = Oracle(X, relevance, loss, 3, structure, query_weights=weights.astype(float)).cut(W)
+    singles = [oracle.cut(W, slots=np.array([s])) for s in range(oracle.n_queries)]
+    repeated = [each for each, q in zip(singles, oracle.queries, strict=True) for _ in range(weights[q])]
+    for part in ("loss", "dpsi", "inner"):
+        np.testing.assert_allclose(getattr(cut, part), np.mean([getattr(each, part) for each in repeated], axis=0))

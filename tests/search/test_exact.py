@@ -246,4 +246,4 @@ def test_nothing_can_be_asked_before_fit():
 
 def test_clone_keeps_the_parameters():
     assert clone(PartitionIndex(7.0)).cells == 7.0
-    assert clone(ExactIndex()).get_params() == {}
+    assert clone(ExactIndex(n_jobs=2)).get_params() == {"n_jobs": 2}
