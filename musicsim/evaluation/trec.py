@@ -25,6 +25,14 @@ def to_qrels(relevance: Relevance, *, queries: Sequence[Any] | None = None, song
     See Also
     --------
     to_run : The ranking that is measured with them.
+
+    Examples
+    --------
+    >>> from musicsim.evaluation import to_qrels
+    >>> from musicsim.relevance import Relevance
+    >>> print(to_qrels(Relevance.from_labels(["jazz", "folk", "jazz"])).rstrip())
+    0 0 2 1
+    2 0 0 1
     """
     check_type("relevance", relevance, Relevance, _SOURCE)
     query_names = _names(queries, len(relevance), "queries")
@@ -57,6 +65,15 @@ def to_run(
     See Also
     --------
     to_qrels : The relevant songs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from musicsim.evaluation import to_run
+    >>> from musicsim.relevance import Relevance
+    >>> D = np.array([[0.0, 2.0, 1.0], [2.0, 0.0, 3.0], [1.0, 3.0, 0.0]])
+    >>> print(to_run(D, Relevance.from_labels(["jazz", "folk", "jazz"])).splitlines()[0])
+    0 Q0 2 1 2 musicsim
     """
     D = check_distances(distances, relevance)
     (tag,) = _names([tag], 1, "tag")

@@ -6,10 +6,10 @@ from .duplicates import group_pairs as group_pairs
 from .exact import ExactIndex as ExactIndex
 from .forest import SpillForest as SpillForest
 from .hamming import HammingIndex as HammingIndex
+from .neighbors_transformer import NeighborsTransformer as NeighborsTransformer
 from .partition import PartitionIndex as PartitionIndex
 from .proximity import MutualProximity as MutualProximity
 from .spill_tree import SpillTree as SpillTree
 from .tuning import Calibration as Calibration
-from .tuning import NeighborsTransformer as NeighborsTransformer
 from .tuning import calibrate as calibrate
 from .tuning import tune as tune

@@ -2,8 +2,6 @@
 
 Recall is measured with random rows of the index as queries; each row is excluded from its own results. A result is
 correct if it is not farther away than the k-th true neighbor, so ties do not matter.
-
-:class:`NeighborsTransformer` uses the chosen index, or any other, in scikit-learn's pipelines.
 """
 
 import time
@@ -11,19 +9,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import clone
 
 from musicsim._arrays import Float32Array, Float64Array, Int64Array
-from musicsim._checks import check_choice, check_type, check_whole
+from musicsim._checks import check_type
 from musicsim.blas import one_blas_thread
 from musicsim.search._rows import Neighbors, check_rows
-from musicsim.search._vector_index import MODES, VectorIndex
 from musicsim.search.exact import ExactIndex
 from musicsim.search.forest import SpillForest
 from musicsim.search.partition import PartitionIndex
@@ -244,7 +239,7 @@ def tune(
     >>> from musicsim.search import tune
     >>> X = np.random.default_rng(0).normal(size=(1000, 8))
     >>> tune(X, recall=0.9)  # comparing with all rows is fast enough for so few
-    ExactIndex()
+    ExactIndex(n_jobs=None)
     """
     _check(k, recall, n_queries)
     rows = check_rows(X, "X")
@@ -305,72 +300,3 @@ def _order_trials(trials: list[dict[str, Any]], recall: float, *, is_complete: b
     as_fast = [trial for trial in ordered if trial["seconds"] <= _AS_FAST * ordered[0]["seconds"]]
     best = min(as_fast, key=itemgetter("nbytes"))
     return [best] if is_complete else [best, *(trial for trial in ordered if trial is not best)]
-
-
-class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Use an index in scikit-learn's pipelines, before methods that accept a graph of neighbors.
-
-    Such methods have the option ``metric="precomputed"``: for example, Isomap, KNeighborsClassifier and DBSCAN. This is
-    scikit-learn's ``KNeighborsTransformer`` with an index of musicsim.
-
-    Parameters
-    ----------
-    index : index of vectors, optional
-        An unfitted index, such as :class:`SpillForest`; by default, :class:`ExactIndex`.
-    n_neighbors : int >= 1
-    mode : "distance" or "connectivity"
-        Entries of the graph: distances, or ones. Graphs of distances contain one more neighbor, because a row of the
-        fit is its own first neighbor.
-
-    Attributes
-    ----------
-    index_ : the fitted index
-    n_features_in_, n_samples_fit_ : int
-
-    See Also
-    --------
-    ExactIndex.kneighbors_graph : The graph without a pipeline.
-
-    Examples
-    --------
-    >>> from sklearn.manifold import Isomap
-    >>> from sklearn.pipeline import make_pipeline
-    >>> X = np.random.default_rng(0).normal(size=(60, 4))
-    >>> isomap = make_pipeline(NeighborsTransformer(n_neighbors=10), Isomap(n_neighbors=10, metric="precomputed"))
-    >>> isomap.fit_transform(X).shape
-    (60, 2)
-    """
-
-    def __init__(self, index: VectorIndex | None = None, n_neighbors: int = 5, mode: str = "distance") -> None:
-        self.index, self.n_neighbors, self.mode = index, n_neighbors, mode
-
-    def fit(self, X: npt.ArrayLike, y: Any = None) -> Self:
-        """Fit a clone of the index.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or a SciPy sparse matrix if the index accepts it
-        """
-        check_whole("n_neighbors", self.n_neighbors, 1)
-        check_choice("mode", self.mode, MODES)
-        index = ExactIndex() if self.index is None else self.index
-        check_type("index", index, VectorIndex, "is, for example, SpillForest()")
-        self.index_ = clone(index).fit(validate_data(self, X, dtype=np.float32, accept_sparse="csr"))
-        self.n_samples_fit_ = self.index_.n_samples_
-        return self
-
-    def transform(self, X: npt.ArrayLike) -> Any:
-        """Return the graph from rows to the fitted rows, as a SciPy CSR array of shape (n_queries, n_samples_fit)."""
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float32, accept_sparse="csr", reset=False)
-        return self.index_.kneighbors_graph(rows, self.n_neighbors + (self.mode == "distance"), self.mode)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # the dtype of the graph does not depend on that of the rows
-        tags.input_tags.sparse = self.index is None or get_tags(self.index).input_tags.sparse
-        return tags
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_samples_fit_
