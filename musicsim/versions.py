@@ -16,7 +16,8 @@ __all__ = ["read_versions", "show_versions"]
 
 _RIVALS = ("faiss-cpu", "implicit", "lightgbm", "metric-learn")
 """Programs that results are compared with; named only if they are installed."""
-_NAME = re.compile(r"[\w.-]+")
+_EXTRAS = ("app", "audio", "data")
+_NAME, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"\bextra == ['\"](\w+)")
 _VARIABLES = ("MKL_NUM_THREADS", "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -54,14 +55,20 @@ def read_versions() -> dict[str, dict[str, Any]]:
 
 
 def _libraries() -> Iterator[tuple[str, str]]:
-    """Yield the version of each required library, and of rivals that are installed."""
-    lines = metadata.requires("musicsim") or []
-    required = {_NAME.match(line)[0] for line in lines if "extra ==" not in line}  # type: ignore[index]
-    for name in sorted({*required, *_RIVALS}, key=str.casefold):
+    """Yield the version of each required library, and of libraries of the app and rivals that are installed."""
+    required, optional = set(), set(_RIVALS)
+    for line in metadata.requires("musicsim") or []:
+        name, extra = _NAME.match(line), _EXTRA.search(line)
+        if name and name[0] != "musicsim":
+            if extra is None:
+                required.add(name[0])
+            elif extra[1] in _EXTRAS:
+                optional.add(name[0])
+    for name in sorted(required | optional, key=str.casefold):
         try:
             yield name, metadata.version(name)
         except metadata.PackageNotFoundError:
-            if name not in _RIVALS:
+            if name in required:
                 yield name, "not installed"
 
 

@@ -20,5 +20,5 @@ def test_versions_of_python_libraries_and_threads_are_printed(capsys, monkeypatc
 
 def test_each_required_library_has_a_version():
     libraries = read_versions()["Libraries"]
-    assert {"numpy", "scipy", "scikit-learn"} <= libraries.keys()
+    assert {"numpy", "scipy", "scikit-learn", "librosa", "streamlit"} <= libraries.keys()
     assert "not installed" not in libraries.values()

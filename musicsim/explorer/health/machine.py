@@ -199,7 +199,13 @@ def _requirements() -> list[Requirement]:
         requirements = [Requirement(line) for line in metadata.requires("musicsim") or []]
     except metadata.PackageNotFoundError:
         return []
-    return [one for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
+    return [one for one in requirements if one.name != "musicsim" and _is_required(one)]
+
+
+def _is_required(requirement: Requirement) -> bool:
+    """Return whether the app requires a package here; `app` contains the extras `audio` and `data`."""
+    marker = requirement.marker
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in ("app", "audio", "data"))
 
 
 def _version(name: str) -> str | None:
