@@ -58,14 +58,16 @@ quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@
 .PHONY: help app install check test style unit scripts stories test-all long-unit long-stories without-each processors pythons
 .PHONY: clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock release clean
 
+# The first page must not wait for the compilation, which takes about two minutes.
 app: $(VENV)/ear
+	@test -e $(VENV)/compiled || { nice -n 19 $(MAKE) --no-print-directory $(VENV)/compiled > $(VENV)/warm-up.log 2>&1 & }
 	@echo "Starting musicsim…"
 	@$(BIN)/musicsim app --demo
 
 help:
 	@sed -n 's/^## //p' Makefile
 
-install: $(VENV)/ear
+install: $(VENV)/ear $(VENV)/compiled
 
 check: lint scripts
 	$(UNIT) "not browser and not long" --changed
@@ -171,10 +173,14 @@ $(BIN)/python:
 	@$(NEW_VENV)
 
 $(VENV)/installed: pyproject.toml requirements.txt | $(BIN)/python
-	@echo "Installing musicsim into $(VENV), once; about two minutes…"
+	@echo "Installing musicsim into $(VENV), once; about a minute…"
 	@$(call install,$(APP_PACKAGES))
 	@$(call install,--no-deps --no-build-isolation -e .)
-	@$(BIN)/musicsim warm-up --jobs $(N_CORES) 2> $(VENV)/warm-up.log || { cat $(VENV)/warm-up.log; exit 1; }
+	@touch $@
+
+$(VENV)/compiled: $(VENV)/installed
+	@echo "Compiling the loops of the methods, once; about two minutes…"
+	@$(BIN)/musicsim warm-up --jobs $(N_CORES) 2> $(VENV)/compiling.log || { cat $(VENV)/compiling.log; exit 1; }
 	@touch $@
 
 # The app also runs without the ear: if it cannot be downloaded, or this machine has no package, the next start tries again.
@@ -183,7 +189,7 @@ $(VENV)/ear: requirements/ear.txt $(MUSICNN) $(VENV)/installed
 	@{ export PIP_RETRIES=1 UV_HTTP_RETRIES=1; $(call install,$(EAR_PACKAGES)); } > $(VENV)/ear.log 2>&1 && touch $@ || \
 	    echo "MusiCNN cannot be downloaded: the app compares songs by Sound, and the next start tries again (details: $(VENV)/ear.log)."
 
-$(VENV)/tested: requirements/test.txt $(VENV)/installed
+$(VENV)/tested: requirements/test.txt $(VENV)/compiled
 	@$(call install,$(TEST_PACKAGES))
 	@touch $@
 
