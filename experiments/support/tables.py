@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.support.columns import Table
 from experiments.support.comparisons import TOPICS, first_where
+from experiments.support.leaders import tabulate_leaders
 from experiments.support.quality import COMBINED, tabulate_quality
 from experiments.support.results import ROOT, Report, read
 from musicsim.datasets import list_datasets
@@ -26,8 +27,8 @@ _FIRST = {f"benchmarks: {topic}": tuple(compared) for topic, compared in TOPICS.
 """By name of a table of who is first: its benchmarks."""
 _QUALITY = "quality"
 """Name of the only table of several experiments."""
-_DATA_SETS, _PROTOCOLS = "data sets", "protocols"
-"""Names of the tables that are not of results: of :mod:`musicsim.datasets`, and of differences from the papers."""
+_DATA_SETS, _LEADERS, _PROTOCOLS = "data sets", "leaders", "protocols"
+"""Names of the tables that are not of one result."""
 
 
 def documents() -> list[Path]:
@@ -109,7 +110,7 @@ def data_sets() -> Iterator[tuple[str, ...]]:
         yield f"`{one.name}`", one.title, one.source, one.license, way, one.layout, read_by
 
 
-_DECLARED = {_DATA_SETS: data_sets, _PROTOCOLS: protocols}
+_DECLARED = {_DATA_SETS: data_sets, _LEADERS: tabulate_leaders, _PROTOCOLS: protocols}
 
 
 def _kept(experiment: str, table: str) -> Report:

@@ -2,12 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
 
 from experiments.__main__ import README, keep_printed, with_kept
-from experiments.support import tables
+from experiments.support import leaders, tables
 from experiments.support.comparisons import COMPARED, Task, first_where, format_comparison
 from experiments.support.results import KEPT, ROOT, read
 from experiments.support.tables import updated
@@ -64,6 +65,27 @@ def test_table_compares_fastest_with_equal_recall():
 )
 def test_lead_is_time_ratio_or_quality_difference(task, lead, first):
     assert format_comparison(task)[3:] == (lead, first)
+
+
+def test_leaderboard_ranks_methods_by_their_best_setting(monkeypatch):
+    rows = [
+        {"songs": "easy", "representation": name, "k": k, "best F": score}
+        for name, k, score in [
+            ("a", 1, 0.2),
+            ("b", 1, 0.1),
+            ("b", 3, 0.5),
+            ("frequency of tags", 9, 0.3),
+            ("a", 3, 0.4),
+        ]
+    ]
+    rows += [{"songs": "few", "representation": name, "best F": 0.1} for name in ("a", "b")]  # too few for a board
+    rows += [{"songs": "easy", "representation": "no score"}]
+    board = next(board for board in leaders._BOARDS if board.result == "annotation")
+    monkeypatch.setattr(leaders, "_BOARDS", (board, replace(board, lowest_first=True)))
+    monkeypatch.setattr(leaders, "read", lambda _: report("annotation", rows))
+    _, highest, lowest = leaders.tabulate_leaders()
+    assert highest[3:] == ("b: 0.5", "a: 0.4", "frequency of tags: 0.3", "", "frequency of tags: 0.3", "`annotation`")
+    assert lowest[3:6] == ("b: 0.1", "a: 0.2", "frequency of tags: 0.3")
 
 
 def code(kind, name, us, recall=1.0):

@@ -86,7 +86,7 @@ ABSENT = {
         "descriptors", "feedback", "hashing", "hashing_tables", "letor", "stemming", "subgraphs",
     ),
     "--library": ("albums", "factors", "several_examples"), "--labels": ("public_judgments",),
-    "--music": ("sound_changes",), "MUSICSIM_DEBIAN_MIRROR": ("real_learning", "real_music"),
+    "--music": ("sound_changes",), "MUSICSIM_DEBIAN_MIRROR": ("real_learning", "real_music", "small_mlr"),
     "audio.onnx is missing": ("text_search",),
 }  # fmt: skip
 """By a part of the message: experiments that cannot run without data."""
