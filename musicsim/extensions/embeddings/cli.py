@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from musicsim._checks import check_choice
 from musicsim.cli import console
 from musicsim.errors import LibraryError
 from musicsim.explorer import free_name
@@ -15,7 +16,7 @@ from musicsim.extensions.embeddings.adding import add_onnx as run_onnx
 from musicsim.extensions.embeddings.adding import add_own_vectors, describe_matches
 from musicsim.extensions.embeddings.adding import add_text as run_add_text
 from musicsim.extensions.embeddings.musicnn import ABOUT, find_weights, install_weights
-from musicsim.extensions.embeddings.networks import FRONT_ENDS, OnnxModel
+from musicsim.extensions.embeddings.networks import ENCODERS, FRONT_ENDS, OnnxModel
 from musicsim.extensions.embeddings.representations import Distance
 from musicsim.extensions.embeddings.vectors import AboutEmbedding, Matched
 from musicsim.public import refuse_visitors
@@ -49,9 +50,19 @@ def add_embedding(
 
 def add_onnx(
     file: Annotated[Path, typer.Argument(help="ONNX file of an audio model, including the weights.")],
-    sample_rate: Annotated[int, typer.Option(help="Sample rate that the model was trained on, in Hz.", metavar="HZ")],
-    window: Annotated[float, typer.Option(help="Seconds of audio per input to the model.", metavar="SECONDS")],
     library: console.LibraryOption = None,
+    encoder: Annotated[
+        str,
+        typer.Option(
+            help=f"A known network, instead of its sample rate and window: {', '.join(ENCODERS)}.", metavar="NAME"
+        ),
+    ] = "",
+    sample_rate: Annotated[
+        int | None, typer.Option(help="Sample rate that the model was trained on, in Hz.", metavar="HZ")
+    ] = None,
+    window: Annotated[
+        float | None, typer.Option(help="Seconds of audio per input to the model.", metavar="SECONDS")
+    ] = None,
     as_json: console.JsonOption = False,
     output: Annotated[
         str, typer.Option(help="Output that contains the vector, if the model has several outputs.", metavar="NAME")
@@ -60,7 +71,7 @@ def add_onnx(
 ) -> None:
     """After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector."""
     with _check_numbers():
-        onnx = OnnxModel(file.expanduser().absolute(), sample_rate, window, output)
+        onnx = OnnxModel(file.expanduser().absolute(), *_input_of(encoder, sample_rate, window), output)
     try:
         with console.open_library(library) as lib, console.progress_bar() as progress:
             model_id, about, matched = run_onnx(lib, onnx, free_name(lib, name or onnx.path.stem), progress)
@@ -69,6 +80,16 @@ def add_onnx(
         console.errors.print("stopped. Run the same command to resume.")
         raise typer.Exit(_STOPPED) from None
     _show_added(record.name, about, matched, as_json=as_json)
+
+
+def _input_of(encoder: str, sample_rate: int | None, window: float | None) -> tuple[int, float]:
+    """Return the sample rate and the window of a known network, unless the user chose others."""
+    if encoder:
+        check_choice("encoder", encoder, ENCODERS)
+        sample_rate, window = sample_rate or ENCODERS[encoder].sample_rate, window or ENCODERS[encoder].window_s
+    if sample_rate is None or window is None:
+        raise ValueError("use --encoder NAME, or both --sample-rate HZ and --window SECONDS.")
+    return sample_rate, window
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -172,6 +172,23 @@ centered and zero-padded at the ends, except for `vggish` and `clap`. `essentia`
 MusiCNN and EffNet; `librosa` uses the default settings of librosa.feature.melspectrogram, in dB without a limit below
 the loudest band. `clap` is the input of LAION's CLAP without fusion: windows of ten seconds ("rand_trunc" and
 "repeatpad" in transformers)."""
+
+
+class Encoder(NamedTuple):
+    """The input of a well-known network, and the license of its weights."""
+
+    sample_rate: int  # Hz
+    window_s: float
+    license: str
+    source: str
+
+
+ENCODERS: Mapping[str, Encoder] = {
+    "mert": Encoder(24_000, 5.0, "CC BY-NC 4.0", "https://huggingface.co/m-a-p/MERT-v1-95M"),
+    "muq": Encoder(24_000, 30.0, "CC BY-NC 4.0", "https://huggingface.co/OpenMuQ/MuQ-large-msd-iter"),
+}
+"""Networks by name whose input is samples, exported to ONNX by the user. Windows are those of their training (MERT) or
+of the usual programs (MuQ, which takes any length)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,11 +248,24 @@ def test_onnx_model_is_added_like_imported_vectors(tiny_library, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [(("--sample-rate", 10, "--window", 5), "from 1000 to 192000 Hz"), (("--sample-rate", 8000, "--window", 0), "0.1")],
+    [
+        (("--sample-rate", 10, "--window", 5), "from 1000 to 192000 Hz"),
+        (("--sample-rate", 8000, "--window", 0), "0.1"),
+        (("--sample-rate", 8000), "--encoder NAME, or both --sample-rate HZ and --window SECONDS"),
+        (("--encoder", "ear"), "encoder='ear' should be one of mert, muq"),
+    ],
 )
 def test_rejects_out_of_range_settings(tiny_library, tmp_path, options, words):
     _, problem = run("models", "add-onnx", "net.onnx", *options, library=tiny_library.folder, expect=2)
     assert words in " ".join(problem.replace("│", " ").split())
+
+
+def test_known_network_brings_its_sample_rate_and_window(tiny_library, tmp_path):
+    path = write_onnx(tmp_path / "net.onnx")
+    for options, words in (((), "24,000 Hz, in windows of 5 s"), (("--window", 2), "24,000 Hz, in windows of 2 s")):
+        run("models", "add-onnx", path, "--encoder", "mert", "--name", words, *options, library=tiny_library.folder)
+        about = EmbeddingStore(tiny_library).describe(tiny_library.models.find(words).settings["vectors"])
+        assert words in about.note
 
 
 def test_visitors_cannot_run_models(tiny_library, tmp_path, monkeypatch):
