@@ -8,8 +8,8 @@ from inspect import getdoc, isclass
 import pytest
 
 PACKAGES = ("codebook", "gaussians", "hashing", "metric", "mixtures", "order", "playlist", "search")
-# Brute force and a combination of two parts with papers of their own.
-WITHOUT_SOURCE = {"ExactIndex", "CompactIndex"}
+# Brute force, a combination of two parts with papers of their own, and a door to scikit-learn.
+WITHOUT_SOURCE = {"ExactIndex", "CompactIndex", "NeighborsTransformer"}
 
 
 def list_estimators() -> Iterator[tuple[str, type]]:

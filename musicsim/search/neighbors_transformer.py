@@ -35,7 +35,7 @@ class NeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     See Also
     --------
-    ExactIndex.kneighbors_graph : The graph without a pipeline.
+    ExactIndex : Has ``kneighbors_graph``, for a graph without a pipeline.
 
     Examples
     --------
