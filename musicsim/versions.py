@@ -58,12 +58,11 @@ def _libraries() -> Iterator[tuple[str, str]]:
     """Yield the version of each required library, and of libraries of the app and rivals that are installed."""
     required, optional = set(), set(_RIVALS)
     for line in metadata.requires("musicsim") or []:
-        name, extra = _NAME.match(line), _EXTRA.search(line)
-        if name and name[0] != "musicsim":
-            if extra is None:
-                required.add(name[0])
-            elif extra[1] in _EXTRAS:
-                optional.add(name[0])
+        (library,), extra = _NAME.findall(line)[:1], _EXTRA.search(line)
+        if extra is None:
+            required.add(library)
+        elif extra[1] in _EXTRAS and library != "musicsim":
+            optional.add(library)
     for name in sorted(required | optional, key=str.casefold):
         try:
             yield name, metadata.version(name)
