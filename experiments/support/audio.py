@@ -53,6 +53,7 @@ __all__ = [
     "measure_others",
     "mixtures",
     "native_distances",
+    "principal",
     "restrict_to_parts",
     "tag_vectors",
 ]
@@ -234,7 +235,7 @@ def learned_distances(
     """
     from sklearn.exceptions import ConvergenceWarning
 
-    Z = _principal(X, split)
+    Z = principal(X, split.train)
     inside, validation, _ = split.relevance[k]
     best: tuple[float, Float64Array, MLR] | None = None
     mlr = MLR("auc", regularizer=regularizer, tol=protocol.tol, max_cuts=protocol.max_cuts)
@@ -258,7 +259,7 @@ def mean_distances(X: Float64Array, split: Split, k: int, learning: str) -> tupl
     Local metrics (SIGIR 2017, 4.4) compare a query by the metric of its own region. Learning sees training songs only,
     as in :func:`learned_distances`.
     """
-    Z = _principal(X, split)
+    Z = principal(X, split.train)
     inside, validation, _ = split.relevance[k]
     best: tuple[float, Float64Array, str] | None = None
     for setting, measure in _means(Z[split.train], inside, learning, split.number):
@@ -284,11 +285,11 @@ def _means(
         yield f"m {m}, rho {rho:g}, t {t:g}, reg {reg:g}", lambda Z, local=local: local.distances(Z, songs)
 
 
-def _principal(X: Float64Array, split: Split) -> Float64Array:
+def principal(X: Float64Array, train: Int64Array) -> Float64Array:
     """Return principal components (95 %) of the training songs, divided by one number."""
     from sklearn.decomposition import PCA
 
-    pca = PCA(0.95, svd_solver="full").fit(X[split.train])
+    pca = PCA(0.95, svd_solver="full").fit(X[train])
     components: Float64Array = pca.transform(X) / np.sqrt(pca.explained_variance_.sum())
     return components
 

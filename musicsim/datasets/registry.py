@@ -1,5 +1,6 @@
 """The data sets that experiments and benchmarks read, each with source, license, checksums and layout."""
 
+from musicsim.datasets.listened import LISTENED
 from musicsim.datasets.records import DataFile, DataSet
 
 __all__ = ["get_dataset", "list_datasets"]
@@ -37,6 +38,7 @@ def get_dataset(name: str) -> DataSet:
 
 # SHA-256 of the files in their present form, without .xz; those of OpenML are checked by scikit-learn.
 _DATA_SETS = (
+    *LISTENED,
     DataSet(
         name="balance",
         title="Balance Scale (UCI)",
