@@ -99,20 +99,28 @@ class ListenedSongs:
 
 
 class Sound:
-    """The vectors of a library's songs under the app's Sound, found by the end of a path."""
+    """The vectors of songs under the app's Sound, found by the end of a path.
 
-    def __init__(self, library: Library) -> None:
+    `rows_of` has the row of each path, by its name and by its folder and name, both without the extension.
+    """
+
+    def __init__(self, paths: Iterable[Path], vectors: Float64Array) -> None:
+        self._vectors = vectors
+        self.rows_of: dict[str, int] = {}
+        for row, path in enumerate(paths):
+            stem = path.stem.removesuffix(".low")  # MTG-Jamendo's smaller files
+            self.rows_of |= {stem: row, f"{path.parent.name}/{stem}": row}
+
+    @classmethod
+    def of(cls, library: Library) -> Self:
+        """Return the vectors of all songs of a library."""
         snapshot = snapshot_under(library, SOUND)
         songs = snapshot.songs_at()
-        self._vectors = snapshot.vectors_at(np.arange(len(songs))).astype(np.float64)
-        self._rows: dict[str, int] = {}
-        for row, song in enumerate(songs):
-            stem = song.path.stem.removesuffix(".low")  # MTG-Jamendo's smaller files
-            self._rows |= {stem: row, f"{song.path.parent.name}/{stem}": row}
+        return cls([song.path for song in songs], snapshot.vectors_at(np.arange(len(songs))).astype(np.float64))
 
     def rows(self, names: Iterable[str]) -> Int64Array:
         """Return the row of each song, or -1."""
-        return np.array([self._rows.get(name, -1) for name in names], dtype=np.int64)
+        return np.array([self.rows_of.get(name, -1) for name in names], dtype=np.int64)
 
     def vectors(self, names: Iterable[str]) -> Float64Array:
         """Return the vectors of songs that all have a row."""
@@ -136,7 +144,9 @@ def load_onion(sample: Sample, sound: Sound | None = None) -> ListenedSongs:
     rows = _drawn("Music4All-Onion", sample, artists, names, is_known, sound)
     vectors = {SOUND: sound.vectors(names[rows])} if sound else {}
     if not sound:
-        tables = {name: read_vectors(find("music4all_onion", file), set(names[rows])) for name, file in FEATURES.items()}
+        tables = {
+            name: read_vectors(find("music4all_onion", file), set(names[rows])) for name, file in FEATURES.items()
+        }
         complete = set.intersection(*(set(found.index) for found in tables.values()))
         rows = rows[np.isin(names[rows], list(complete))]
         vectors = {name: found.loc[names[rows]].to_numpy() for name, found in tables.items()}
@@ -156,7 +166,7 @@ def load_fma(sample: Sample, sound: Sound | None = None) -> ListenedSongs:
     names = np.array([f"{number:06d}"[:3] + f"/{number:06d}" for number in numbers.tolist()])
     artists = label_codes(table["artist", "id"], "artist")
     rows = _drawn("FMA", sample, artists, names, np.ones(len(table), np.bool_), sound)
-    if sound:
+    if sound is not None:
         vectors = {SOUND: sound.vectors(names[rows])}
     else:
         blocks = pd.read_csv(
@@ -241,7 +251,7 @@ def _drawn(
     title: str, sample: Sample, artists: Int64Array, names: np.ndarray, is_eligible: BoolArray, sound: Sound | None
 ) -> Int64Array:
     """Return the rows of the drawn songs; raise DataSetAbsentError if the music has none of them."""
-    if sound:
+    if sound is not None:
         is_eligible = is_eligible & (sound.rows(names) >= 0)
     if not is_eligible.any():
         raise DataSetAbsentError(f"{title} has no usable song in the given music.")

@@ -83,7 +83,7 @@ TINY = {
 """By script: constants of its module. Dataclasses are changed in some fields; a dotted name is in another module."""
 ABSENT = {
     " is absent. ": (
-        "descriptors", "feedback", "hashing", "hashing_tables", "letor", "stemming", "subgraphs",
+        "descriptors", "feedback", "hashing", "hashing_tables", "letor", "real_listeners", "stemming", "subgraphs",
     ),
     "--library": ("albums", "factors", "several_examples"), "--labels": ("public_judgments",),
     "--music": ("sound_changes",), "MUSICSIM_DEBIAN_MIRROR": ("real_learning", "real_music", "small_mlr"),
