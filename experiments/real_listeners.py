@@ -1,6 +1,6 @@
 """Real listeners: MLR and plain distance on songs with plays or tags of people (as in thesis, figures 5.4 to 5.7).
 
-Nobody may ship these data with a program, so there is no kept result. Each part runs if its data are here:
+The data are large, and some are given only on request, so there is no kept result yet. Each part runs if it has data:
 
 - Music4All-Onion: the thesis's question, with plays on Last.fm. Relevant to a song are the songs by the ten training
   artists that share most listeners with its artist (at least 10 plays, Jaccard index). Vectors are histograms of MFCC
@@ -8,8 +8,8 @@ Nobody may ship these data with a program, so there is no kept result. Each part
 - FMA: relevant are songs of the same top genre by other artists; vectors are statistics of librosa's features. Its
   listens are one number per song, of all visitors together. They cannot say which songs are similar. They only divide
   the queries into thirds: is the gain as large for songs that few people have heard?
-- MTG-Jamendo: relevant are the songs by the ten training artists that share most tags. Uploaders gave these tags, so
-  this is no evidence from listeners. Its vectors come from ``--music``.
+- MTG-Jamendo: relevant are the songs by the ten training artists that share most tags, which are the
+  uploaders', not the listeners'. Its vectors come from ``--music``.
 
 With ``--music FOLDER`` or ``--library PATH``, songs are described by the app's *Sound* instead. A file belongs to a
 song if its name (Music4All) or its folder and name (FMA, MTG-Jamendo) are the song's in the data set. The library of a

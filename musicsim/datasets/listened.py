@@ -1,7 +1,7 @@
-"""Records of large sets of real music with plays, listens or tags, which nobody ships with a program.
+"""Records of large sets of real music with plays, listens or tags.
 
-Their checksums are not recorded, because no copy was at hand. The formats are those that their authors' programs and
-public loaders read.
+Their checksums are not recorded, because we had no complete copy. The layouts are those that the authors' own programs
+and public readers expect.
 """
 
 from musicsim.datasets.records import DataFile, DataSet
@@ -21,8 +21,8 @@ LISTENED = (
         ),
         license="CC BY 4.0; id_information.csv as agreed with the authors of Music4All",
         layout=(
-            "tables separated by tabs, with a header, also id_information.csv: id and artist of each song; user_id, "
-            "track_id and count of 50 million pairs; features, with the song's id in the first column"
+            "tables separated by tabs, with a header. id_information.csv: id, artist, song, album_name; "
+            "userid_trackid_count: user_id, track_id, count (50 million lines); features: id first, then numbers"
         ),
         read_by=("real_listeners",),
         folder="music4all_onion",
