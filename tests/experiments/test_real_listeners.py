@@ -194,3 +194,21 @@ def test_measure_learns_from_tags_and_sound(jamendo, rng):
     result = real_listeners.measure(songs, SOUND, 0, protocol, seed=0)
     assert np.nanmean(result.learned["auc"]) > np.nanmean(result.plain["auc"]) + 0.05
     assert np.nanmean(result.shuffled_learned["auc"]) < 0.6
+
+
+def test_music_of_a_library_is_described_by_sound(run_script, shared, heard_library):
+    with Library.open(heard_library, create=False) as library:
+        songs = library.songs()
+    lines = ["TRACK_ID\tARTIST_ID\tALBUM_ID\tPATH\tDURATION\tTAGS"]
+    for number, song in enumerate(songs):
+        artist = int(song.artist.split()[1])
+        path = f"{song.path.parent.name}/{song.path.stem}.mp3"
+        tags = f"genre---{artist % 3}\tinstrument---{artist % 3}"
+        lines.append(f"track_{number:07d}\tartist_{artist:06d}\talbum_000001\t{path}\t100.0\t{tags}")
+    (shared / "mtg_jamendo").mkdir()
+    (shared / "mtg_jamendo" / "autotagging.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = run_script("experiments.real_listeners", TINY, f"--library={heard_library}", has_data=True)
+    (row,) = report["rows"]
+    assert (row["set"], row["vectors"], row["queries"]) == ("MTG-Jamendo", SOUND, real_listeners.ALL)
+    assert report["settings"]["songs of MTG-Jamendo"] == len(songs)
+    assert float(row["AUC, plain"].split()[0]) > 0.6, "tones, noise and clicks sound different"

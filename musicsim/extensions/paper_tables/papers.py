@@ -20,8 +20,8 @@ PAPERS: Mapping[str, Paper] = {
     "thesis": Paper(
         "B. McFee, *More like this: machine learning approaches to music similarity*, PhD thesis, UC San Diego, 2012.",
         (
-            "admm", "annotation", "audio", "codewords", "listeners", "noise", "order_synthetic", "playlists", "spill",
-            "stemming", "subgraphs",
+            "admm", "annotation", "audio", "codewords", "listeners", "noise", "order_synthetic", "playlists",
+            "real_listeners", "spill", "stemming", "subgraphs",
         ),
     ),
     "icml2010": Paper("B. McFee, G. Lanckriet, *Metric learning to rank*, ICML 2010.", ("uci",)),
