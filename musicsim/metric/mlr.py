@@ -74,6 +74,10 @@ class MLR(LinearMetric, RankingLearner):
 
     Notes
     -----
+    Learn from hundreds of songs by many artists, and compare with the plain distance on artists that were left out. With
+    25 to 100 songs of two sets of real recordings, the trace always made P@1 for other composers worse, by .46 or more.
+    ``regularizer="plain"`` changed it by .03 at most: see ``docs/research/figures.md``.
+
     Memory: the oracle (about four times X, and 64 MB), and 8 d^2 bytes per plane; planes of the last 150 rounds are
     kept.
 
