@@ -15,7 +15,18 @@ import numpy as np
 
 from musicsim._arrays import Float64Array, Int64Array
 from musicsim._checks import check_choice
+from musicsim.audio import import_librosa
+from musicsim.codebook import Codebook
+from musicsim.explorer.mixing.beats import find_beats
+from musicsim.hashing import RankHash
+from musicsim.kernels import gmm_kernel
+from musicsim.metric import LGMML, MLR, MultipleKernelMLR
+from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
+from musicsim.order import PartialOrderEmbedding, clean_comparisons
+from musicsim.playlist import Hypergraph, PlaylistModel, als_factors, bpr_factors
 from musicsim.progress import Progress, no_progress
+from musicsim.relevance import Relevance
+from musicsim.search import CompactIndex, HammingIndex, PartitionIndex, SpillForest, SpillTree
 
 
 def warm_up(*packages: str, n_jobs: int = 1, progress: Progress = no_progress) -> None:
@@ -69,9 +80,6 @@ def _draw() -> tuple[Float64Array, Int64Array]:
 
 
 def _compile_metric() -> None:
-    from musicsim.metric import LGMML, MLR, MultipleKernelMLR
-    from musicsim.relevance import Relevance
-
     X, y = _draw()
     for loss in ("auc", "map", "mrr", "precision", "ndcg"):
         MLR(loss, max_cuts=2).fit(X, y)
@@ -84,8 +92,6 @@ def _compile_metric() -> None:
 
 
 def _compile_order() -> None:
-    from musicsim.order import PartialOrderEmbedding, clean_comparisons
-
     X, _ = _draw()
     pairs = np.random.default_rng(0).permuted(np.tile(np.arange(len(X)), (60, 1)), axis=1)[:, :4]
     comparisons, _ = clean_comparisons(pairs, random_state=0)
@@ -93,9 +99,6 @@ def _compile_order() -> None:
 
 
 def _compile_hashing() -> None:
-    from musicsim.hashing import RankHash
-    from musicsim.search import HammingIndex
-
     X, y = _draw()
     codes = RankHash(8, ranknet_steps=2, lambdarank_steps=2).fit(X, y).transform(X)
     for method in ("scan", "balls"):
@@ -106,8 +109,6 @@ def _compile_hashing() -> None:
 
 
 def _compile_search() -> None:
-    from musicsim.search import CompactIndex, PartitionIndex, SpillForest, SpillTree
-
     X = np.random.default_rng(0).normal(size=(600, 8)).astype(np.float32)
     for index in (SpillForest(2, leaf_size=16), PartitionIndex(), SpillTree("kd", leaf_size=16), CompactIndex(8)):
         index.fit(X[:500])
@@ -120,8 +121,6 @@ def _compile_search() -> None:
 
 
 def _compile_codebook() -> None:
-    from musicsim.codebook import Codebook
-
     frames = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     codebook = Codebook(8).fit(frames)
     codebook.transform([frames])
@@ -130,9 +129,6 @@ def _compile_codebook() -> None:
 
 
 def _compile_mixtures() -> None:
-    from musicsim.kernels import gmm_kernel
-    from musicsim.mixtures import MixtureSpace, SemanticMultinomials, fit_mixtures
-
     songs = np.random.default_rng(0).normal(size=(6, 40, 3))
     mixtures = fit_mixtures(songs, 2)
     MixtureSpace(4, n_samples=10).fit(mixtures).transform(mixtures)
@@ -141,8 +137,6 @@ def _compile_mixtures() -> None:
 
 
 def _compile_playlist() -> None:
-    from musicsim.playlist import Hypergraph, PlaylistModel, als_factors, bpr_factors
-
     graph = Hypergraph(np.ones((4, 2)), ["a", "b"])
     PlaylistModel(graph, max_iter=1).fit([[0, 1, 2], [2, 3]])
     plays = np.random.default_rng(0).integers(2, size=(8, 10))
@@ -153,9 +147,6 @@ def _compile_playlist() -> None:
 def _compile_librosa() -> None:
     if find_spec("librosa") is None:
         return
-    from musicsim.audio import import_librosa
-    from musicsim.explorer.mixing.beats import find_beats
-
     rate = 22_050
     clicks = np.zeros(8 * rate, np.float32)
     clicks[:: rate // 2] = 1.0
