@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim._checks import check_choice
 from musicsim.cli import console
 from musicsim.errors import LibraryError
 from musicsim.explorer import free_name
@@ -85,7 +84,8 @@ def add_onnx(
 def _input_of(encoder: str, sample_rate: int | None, window: float | None) -> tuple[int, float]:
     """Return the sample rate and the window of a known network, unless the user chose others."""
     if encoder:
-        check_choice("encoder", encoder, ENCODERS)
+        if encoder not in ENCODERS:
+            raise ValueError(f"encoder={encoder!r} should be one of {', '.join(ENCODERS)}.")
         sample_rate, window = sample_rate or ENCODERS[encoder].sample_rate, window or ENCODERS[encoder].window_s
     if sample_rate is None or window is None:
         raise ValueError("use --encoder NAME, or both --sample-rate HZ and --window SECONDS.")
