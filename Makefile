@@ -110,6 +110,7 @@ damage:
 processors:
 	$(call quietly,for processor in $(PROCESSORS); do \
 	    echo "The numeric tests with the code for the processor $$processor"; \
+	    $(BIN)/python -m tests.processors $$processor $(BIN)/python -c 'from musicsim.audio import import_librosa; import_librosa()' && \
 	    $(BIN)/python -m tests.processors $$processor $(UNIT) "not browser and not long" $(NUMERIC) || exit 1; \
 	done)
 
