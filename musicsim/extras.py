@@ -7,6 +7,8 @@ from typing import Any
 
 import lazy_loader
 
+APP_EXTRAS = ("app", "audio", "data")
+"""The extra of the app, and those that it contains."""
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import musicsim
 from musicsim.commit import commit
+from musicsim.extras import APP_EXTRAS
 
 __all__ = ["read_versions", "show_versions"]
 
 _RIVALS = ("faiss-cpu", "implicit", "lightgbm", "metric-learn")
 """Programs that results are compared with; named only if they are installed."""
-_EXTRAS = ("app", "audio", "data")
 _NAME, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"\bextra == ['\"](\w+)")
 _VARIABLES = ("MKL_NUM_THREADS", "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -61,7 +61,7 @@ def _libraries() -> Iterator[tuple[str, str]]:
         (library,), extra = _NAME.findall(line)[:1], _EXTRA.search(line)
         if extra is None:
             required.add(library)
-        elif extra[1] in _EXTRAS and library != "musicsim":
+        elif extra[1] in APP_EXTRAS and library != "musicsim":
             optional.add(library)
     for name in sorted(required | optional, key=str.casefold):
         try:

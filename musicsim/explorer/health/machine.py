@@ -19,6 +19,7 @@ from musicsim.audio.formats import DECODERS, NOTES_EXTENSIONS
 from musicsim.audio.rendering import Lack, find_lack
 from musicsim.errors import ExtensionError
 from musicsim.explorer.health.doctor import NOTE, OK, PROBLEM, Finding, Level
+from musicsim.extras import APP_EXTRAS
 from musicsim.hooks import Extension
 from musicsim.library import SCHEMA_VERSION
 from musicsim.registry import find_outside
@@ -203,9 +204,9 @@ def _requirements() -> list[Requirement]:
 
 
 def _is_required(requirement: Requirement) -> bool:
-    """Return whether the app requires a package here; `app` contains the extras `audio` and `data`."""
+    """Return whether the app requires a package here."""
     marker = requirement.marker
-    return marker is None or any(marker.evaluate({"extra": extra}) for extra in ("app", "audio", "data"))
+    return marker is None or any(marker.evaluate({"extra": extra}) for extra in APP_EXTRAS)
 
 
 def _version(name: str) -> str | None:
