@@ -72,6 +72,21 @@ FRAMES_ONLY = {
     "check_readonly_memmap_input",
 }
 
+# those of an estimator with weights
+WEIGHTS = (
+    "check_all_zero_sample_weights_error",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weights_list",
+    "check_sample_weights_not_an_array",
+    "check_sample_weights_not_overwritten",
+    "check_sample_weights_pandas_series",
+    "check_sample_weights_shape",
+)
+AS_QUERIES = {
+    "check_sample_weight_equivalence_on_dense_data": "a weight counts a song as a query only; a repeated row is also one "
+    "more song to rank"
+}
+
 KERNELS = "fits kernels of songs, not rows of numbers"
 COMPARISONS = "learns from comparisons of pairs (i, j, k, l), not from one label per song"
 FRAMES = "transforms songs, each with many frames, not rows of numbers"
@@ -87,11 +102,9 @@ EXPECTED_FAILURES = {
         "check_methods_subset_invariance": "standardizes features within each query, so a score depends on the other "
         "documents of the query"
     },
-    MLR: {
-        "check_sample_weight_equivalence_on_dense_data": "a weight counts a song as a query only; a repeated row is "
-        "also one more song to rank"
-    },
-    MultipleKernelMLR: because(KERNELS, FIT, TRANSFORM, INVALID[1:]),
+    MLR: AS_QUERIES,
+    MLRCV: AS_QUERIES,
+    MultipleKernelMLR: because(KERNELS, FIT, TRANSFORM, INVALID[1:], WEIGHTS),
     PartialOrderEmbedding: because(KERNELS, FIT, TRANSFORM, INVALID[1:], ["check_transformer_n_iter"]),
     LinearPartialOrderEmbedding: because(COMPARISONS, FIT, TRANSFORM, ["check_transformer_n_iter"]),
     Codebook: because(FRAMES, set(FIT) - FRAMES_ONLY, TRANSFORM)

@@ -2,9 +2,11 @@
 
 from typing import Any, Self
 
+import numpy.typing as npt
+
 from musicsim._arrays import Float64Array
 from musicsim._callbacks import StepCallback
-from musicsim.metric._learner import RankingLearner, as_relevance
+from musicsim.metric._learner import RankingLearner, as_relevance, check_query_weights
 from musicsim.metric.kernel_spaces import KernelProjections, KernelSpaces, training_kernels
 
 
@@ -60,20 +62,23 @@ class MultipleKernelMLR(KernelProjections, RankingLearner):
     True
     """
 
-    def fit(self, kernels: Any, y: Any, callback: StepCallback | None = None) -> Self:
+    def fit(
+        self, kernels: Any, y: Any, callback: StepCallback | None = None, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         """Learn the metrics.
 
         Parameters
         ----------
         kernels : array-like of shape (n_kernels, n_songs, n_songs), symmetric and positive semidefinite
-        y, callback : as in :meth:`MLR.fit`; ``components`` returns a list with one array per kernel
+        y, callback, sample_weight : as in :meth:`MLR.fit`; ``components`` returns a list with one array per kernel
         """
         self._check_parameters()
         matrices = training_kernels(kernels)
         n = len(matrices[0])
         relevance = as_relevance(y, n)
+        weights = check_query_weights(sample_weight, n)
         spaces = KernelSpaces.build(matrices, self.structure)
-        flat, _ = self._solve(spaces.songs, relevance, spaces.cone, callback, spaces.components)
+        flat, _ = self._solve(spaces.songs, relevance, spaces.cone, callback, spaces.components, query_weights=weights)
         self.components_ = spaces.components(flat)
         self.n_kernels_in_, self.n_songs_in_ = len(matrices), n
         self._warn_if_zero(flat, "the kernels")

@@ -15,7 +15,7 @@ from musicsim._arrays import Float64Array
 from musicsim._callbacks import StepCallback
 from musicsim._checks import check_choice, check_whole
 from musicsim.evaluation import ArtistSplit, query_scores
-from musicsim.metric._learner import as_relevance
+from musicsim.metric._learner import as_relevance, check_query_weights
 from musicsim.metric.linear import LinearMetric
 from musicsim.metric.mlr import MLR
 from musicsim.metric.oracles import LOSSES
@@ -99,6 +99,7 @@ class MLRCV(LinearMetric, BaseEstimator):
         groups: Any = None,
         callback: StepCallback | None = None,
         workers: Callable[..., Iterable[Any]] = map,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Choose C and learn the metric.
 
@@ -114,6 +115,9 @@ class MLRCV(LinearMetric, BaseEstimator):
         workers : map-like callable
             `map`, or the map of processes or a cluster (:func:`musicsim.library.processes.pools.map_of`), which cannot
             use `callback`.
+        sample_weight : array-like of shape (n_songs,), optional
+            Weights of the songs as queries of the fits, as in :meth:`MLR.fit`. As in scikit-learn's searches, all
+            validation queries count equally.
 
         Raises
         ------
@@ -130,7 +134,8 @@ class MLRCV(LinearMetric, BaseEstimator):
             raise ValueError(f"tolerance={self.tolerance!r} must be at least 0.")
         songs: Float64Array = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         relevance = as_relevance(y, len(songs))
-        learn = partial(_path_scores, template, songs, relevance, Cs, scoring, callback)
+        weights = check_query_weights(sample_weight, len(songs))
+        learn = partial(_path_scores, template, songs, relevance, weights, Cs, scoring, callback)
         splits = enumerate(self._splits(songs, relevance, groups))
         results = list(takewhile(lambda split: split is not None, workers(learn, splits)))
         learned, plain = [split[0] for split in results], [split[1] for split in results]
@@ -145,7 +150,8 @@ class MLRCV(LinearMetric, BaseEstimator):
         def progress(step: dict[str, Any]) -> bool:
             return bool(callback is not None and callback({"split": None, "C": self.C_, **step}))
 
-        self.best_ = clone(template).set_params(C=self.C_).fit(songs, relevance, callback=progress)
+        best = clone(template).set_params(C=self.C_)
+        self.best_ = best.fit(songs, relevance, callback=progress, sample_weight=weights)
         self.metric_, self.components_ = self.best_.metric_, self.best_.components_
         return self
 
@@ -171,6 +177,7 @@ def _path_scores(
     template: MLR,
     songs: Float64Array,
     relevance: Relevance,
+    weights: Float64Array | None,
     Cs: Float64Array,
     scoring: str,
     callback: StepCallback | None,
@@ -183,7 +190,8 @@ def _path_scores(
         return bool(callback is not None and callback({"split": split, **step}))
 
     held_out = relevance.restrict(validation, train)
-    path = template.fit_path(songs[train], relevance.restrict(train, train), Cs.tolist(), progress)
+    of_train = None if weights is None else weights[train]
+    path = template.fit_path(songs[train], relevance.restrict(train, train), Cs.tolist(), progress, of_train)
     if len(path) < len(Cs):
         return None
     scores = [

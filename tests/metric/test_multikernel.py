@@ -60,6 +60,17 @@ def test_linear_kernel_matches_mlr(name, loss):
     assert truth.objective(X, y, of_songs, loss, 3, 5.0) == pytest.approx(model.objective_, rel=EXACT)
 
 
+def test_weighted_linear_kernel_matches_weighted_mlr(rng):
+    X, y = truth.problem("iris")
+    weights = rng.integers(0, 4, len(X)).astype(float)
+    of_kernel = MultipleKernelMLR(C=10.0, tol=1e-5).fit([X @ X.T], y, sample_weight=weights)
+    of_songs = MLR(C=10.0, tol=1e-5).fit(X, y, sample_weight=weights)
+    assert of_kernel.objective_ == pytest.approx(of_songs.objective_, rel=2e-5)
+    assert of_kernel.n_queries_ == np.count_nonzero(weights)
+    without = MultipleKernelMLR(C=10.0, tol=1e-5).fit([X @ X.T], y)
+    assert abs(without.objective_ - of_kernel.objective_) > 1e-3 * without.objective_
+
+
 def test_linear_kernel_gives_song_distances():
     X, y = truth.problem("iris")
     mlr = MLR("auc", C=2.0, tol=1e-6, max_cuts=1000).fit(X, y)

@@ -49,6 +49,23 @@ def test_best_c_is_refitted_on_all_songs(fitted, songs):
     np.testing.assert_array_equal(fitted.transform(X), fitted.best_.transform(X))
 
 
+def test_weights_are_those_of_all_fits(fitted, songs):
+    X, genres, artists = songs
+    weights = np.where(genres == 0, 5.0, 0.0)  # only songs of one genre are queries
+    weighted = MLRCV(MLR(tol=1e-2), Cs=[1.0]).fit(X, genres, groups=artists, sample_weight=weights)
+    alone = MLR(tol=1e-2, C=1.0).fit(X, genres, sample_weight=weights)
+    np.testing.assert_allclose(weighted.metric_, alone.metric_, rtol=1e-9)
+    splits = list(ArtistSplit(3, 0.3, random_state=0).split(X, groups=artists))
+    for score, (train, validation) in zip(weighted.scores_[:, 0], splits, strict=True):
+        mlr = MLR(tol=1e-2, C=1.0).fit(X[train], genres[train], sample_weight=weights[train])
+        relevance = Relevance.from_labels(genres).restrict(validation, train)
+        alone = ranking_scores(mlr.transform(X[validation]), mlr.transform(X[train]), relevance)["auc"]
+        assert score == pytest.approx(alone, abs=1e-9)
+    assert not np.allclose(weighted.scores_[:, 0], fitted.scores_[:, 1])
+    with pytest.raises(ValueError, match="sample_weight"):
+        MLRCV().fit(X, genres, sample_weight=weights[:5])
+
+
 def test_scores_match_separate_fits_on_artist_splits(fitted, songs):
     X, genres, artists = songs
     for s, (train, validation) in enumerate(ArtistSplit(3, 0.3, random_state=0).split(X, groups=artists)):
