@@ -9,7 +9,7 @@ import pandas as pd
 from benchmarks.support.search_data import SPOTIFY
 from experiments.support.descriptors import LASTFM, load_gtzan
 from musicsim._arrays import Float64Array, Int64Array
-from musicsim.datasets import find, load
+from musicsim.datasets import find, is_present, load
 from musicsim.errors import DataSetAbsentError
 from musicsim.relevance import Relevance
 
@@ -58,8 +58,14 @@ class Part:
         return Part(self.name, self.X[kept], self.y[kept], self.X[held_out], self.y[held_out])
 
 
-def mnist_part() -> Part:
-    """Return the first 10,000 training digits of MNIST, sorted, and its 10,000 test digits; gray from 0 to 1."""
+def mnist_part(whole: bool = False) -> Part:
+    """Return the first 10,000 training digits of MNIST, sorted, and its 10,000 test digits; gray from 0 to 1.
+
+    With `whole`, return all 60,000 training digits, as in the paper, if MNIST was fetched.
+    """
+    if whole and is_present("mnist"):
+        X, y = load("mnist")
+        return Part("MNIST", X[:60_000] / 255.0, y[:60_000], X[60_000:] / 255.0, y[60_000:])
     parts = []
     try:
         for file in ("mnist_10k_cazala.npz", "mnist_t10k.npz"):
@@ -72,10 +78,14 @@ def mnist_part() -> Part:
     return Part("MNIST", *parts)
 
 
-def covtype_part(seed: int) -> Part:
-    """Split 10,000 rows 8,000 : 2,000; numbers are z-scored by the training part, indicators are unchanged."""
-    X, y = _covtype_rows()
-    train, test = _split(len(X), 0.2, seed)
+def covtype_part(seed: int, whole: bool = False) -> Part:
+    """Split 10,000 rows 8,000 : 2,000; numbers are z-scored by the training part, indicators are unchanged.
+
+    With `whole`, split all rows 522,911 : 58,101, as in the paper, if Covertype was fetched.
+    """
+    is_whole = whole and is_present("covtype")
+    X, y = load("covtype") if is_whole else _covtype_rows()
+    train, test = _split(len(X), 58_101 if is_whole else 0.2, seed)
     is_number = np.ptp(X, axis=0) > 1
     mean = np.where(is_number, X[train].mean(axis=0), 0.0)
     scale = np.where(is_number, X[train].std(axis=0), 1.0)
@@ -147,7 +157,7 @@ def _covtype_rows() -> tuple[Float64Array, Int64Array]:
     return table.iloc[:, :-1].to_numpy(np.float64), table.iloc[:, -1].to_numpy(np.int64)
 
 
-def _split(n: int, test: float, seed: int, strata: npt.NDArray | None = None) -> tuple[Int64Array, Int64Array]:
+def _split(n: int, test: float | int, seed: int, strata: npt.NDArray | None = None) -> tuple[Int64Array, Int64Array]:
     from sklearn.model_selection import train_test_split
 
     train, held_out = train_test_split(np.arange(n), test_size=test, random_state=seed, stratify=strata)

@@ -450,6 +450,21 @@ _DATA_SETS = (
         ),
     ),
     DataSet(
+        name="mq2008",
+        title="LETOR 4.0, MQ2008, all five folds",
+        source=(
+            "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/letor-4-0/ "
+            "(MQ2008.rar; unpack it into letor/MQ2008)"
+        ),
+        license="unknown: ask the authors (published for research)",
+        layout="SVMlight lines with qid, 46 features, labels 0 to 2: Fold1/train.txt, vali.txt, test.txt, to Fold5",
+        read_by=("letor",),
+        folder="letor/MQ2008",
+        files=tuple(
+            DataFile(f"Fold{number}/{part}.txt", None) for number in range(1, 6) for part in ("test", "train", "vali")
+        ),
+    ),
+    DataSet(
         name="lightgbm_lambdarank",
         title="LightGBM's example of ranking",
         source="https://github.com/microsoft/LightGBM (examples/lambdarank)",

@@ -58,6 +58,21 @@ def test_whole_sets_of_scikit_learn_replace_absent_files(shared, monkeypatch, rn
     assert (len(covtype_part(0).X), len(covtype_part(0).X_test)) == (8_000, 2_000)
 
 
+def test_fetched_sets_are_used_whole(shared, monkeypatch, rng):
+    n_of = {"mnist": 70_000, "covtype": 581_012}
+    sets = {name: (np.c_[np.arange(n) % 2, np.arange(n)].astype(float), np.arange(n) % 5) for name, n in n_of.items()}
+    monkeypatch.setattr("experiments.support.hashing.load", sets.__getitem__)
+    monkeypatch.setattr("experiments.support.hashing.is_present", sets.__contains__)
+    digits = experiment.load_part(experiment.MNIST, 0, whole=True)
+    assert (len(digits.X), len(digits.X_test)) == (60_000, 10_000)
+    assert np.array_equal(np.r_[digits.y, digits.y_test], sets["mnist"][1])
+    covers = experiment.load_part(experiment.COVTYPE, 0, whole=True)
+    assert (len(covers.X), len(covers.X_test)) == (522_911, 58_101)
+    assert abs(covers.X[:, 1].mean()) < 1e-6
+    monkeypatch.setattr("experiments.support.hashing.is_present", lambda name: False)
+    assert len(covtype_part(0, whole=True).X) == 8_000, "a sample, if the file is there but not the whole set"
+
+
 @needs_sets
 def test_each_artist_has_one_tag():
     part = artist_part(0)
@@ -99,7 +114,7 @@ def small(rng, monkeypatch):
     X = np.c_[np.eye(4)[y] + 0.2 * rng.normal(size=(240, 4)), rng.normal(size=(240, 4))]
     levels = np.stack([y // 2, y], axis=1)
 
-    def part(name, seed):
+    def part(name, seed, whole):
         labels = levels if name == experiment.ARTISTS else y
         return Part(name, X[:180], labels[:180], X[180:], labels[180:])
 
@@ -113,7 +128,7 @@ def test_every_method_is_fitted_and_measured(small, name):
     short = {**experiment.LEARNED[name], "ranknet_steps": 60, "lambdarank_steps": 40}
     values = {}
     for method in (*experiment.METHODS, experiment.PRINTED, *experiment.EXTRA_METHODS.get(name, (experiment.HIDDEN,))):
-        result = experiment.run_job(experiment.Job(name, method, 8, 0), short, 0)
+        result = experiment.run_job(experiment.Job(name, method, 8, 0), short, 0, whole=False)
         values[method] = result.value
         assert 0 <= result.value <= 100
     learned = [values[experiment.RANKNET], values[experiment.LAMBDARANK]]

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import itertools
 import lzma
 
 import numpy as np
@@ -52,6 +53,23 @@ def made_up(seed, n_queries=25, d=4):
 
 def fold():
     return Fold("made up", made_up(0), made_up(1), made_up(2))
+
+
+def test_all_folds_are_read_if_they_are_there(shared):
+    lines = [f"{number % 3} qid:{number} 1:0.{number}" for number in range(1, 7)]
+    for folder in ("MQ2008_Fold1", *(f"MQ2008/Fold{number}" for number in range(1, 5))):
+        for part in ("train", "vali", "test"):
+            file = shared / "letor" / folder / f"{part}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("\n".join(lines[: int(folder[-1])]) + "\n")
+    assert next(letor.folds(0)).name == letor.MQ2008, "the first of one"
+    for part in ("train", "vali", "test"):
+        file = shared / "letor/MQ2008/Fold5" / f"{part}.txt"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("\n".join(lines[:5]) + "\n")
+    five = list(itertools.islice(letor.folds(0), 5))
+    assert [each.name for each in five] == [f"MQ2008, fold {number}" for number in range(1, 6)]
+    assert [len(each.test.y) for each in five] == [1, 2, 3, 4, 5]
 
 
 def test_features_are_normalized_within_query():
