@@ -1,11 +1,12 @@
 """The notebooks use only public names, and a run gives the outputs that are stored in them."""
 
 import ast
+import os
 
 import nbformat
 import pytest
 
-from docs.notebooks import FOLDER, NOTEBOOKS, execute
+from docs.notebooks import FOLDER, NOTEBOOKS, REAL, execute
 from tests.printed import assert_same
 
 
@@ -24,10 +25,10 @@ def is_figure(output: nbformat.NotebookNode) -> bool:
 
 
 def test_all_notebooks_are_listed():
-    assert set(NOTEBOOKS) == set(FOLDER.glob("*.ipynb"))
+    assert {*NOTEBOOKS, REAL} == set(FOLDER.glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*NOTEBOOKS, REAL], ids=lambda path: path.stem)
 def test_notebooks_are_stored_with_outputs(path):
     notebook = nbformat.read(path, as_version=4)
     outputs = [output for cell in code_of(notebook) for output in cell.outputs]
@@ -39,7 +40,7 @@ def test_notebooks_are_stored_with_outputs(path):
     assert path.stat().st_size < 250_000
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*NOTEBOOKS, REAL], ids=lambda path: path.stem)
 def test_notebooks_use_public_names_only(path):
     source = "\n".join(cell.source for cell in code_of(nbformat.read(path, as_version=4)))
     names = set()
@@ -58,10 +59,21 @@ def test_other_words_and_distant_numbers_are_found():
             assert_same("MLR 2.5 after 28 cuts: 0.991238", other)
 
 
-@pytest.mark.long
-def test_every_notebook_prints_what_is_stored(tmp_path, monkeypatch):
+@pytest.fixture
+def own_jupyter(tmp_path, monkeypatch):
     for variable in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
         monkeypatch.setenv(variable, str(tmp_path / "jupyter"))
+
+
+@pytest.mark.long
+@pytest.mark.skipif("MUSIC" not in os.environ, reason="no music: set MUSIC to a folder with one folder per album")
+def test_real_recordings_are_analyzed_and_compared(own_jupyter, tmp_path):
+    (executed,) = execute([REAL], tmp_path)
+    assert "MLR from plain" in text_of(code_of(executed)[2])
+
+
+@pytest.mark.long
+def test_every_notebook_prints_what_is_stored(own_jupyter, tmp_path):
     for path, executed in zip(NOTEBOOKS, execute(NOTEBOOKS, tmp_path), strict=True):
         for stored, cell in zip(code_of(nbformat.read(path, as_version=4)), code_of(executed), strict=True):
             assert_same(text_of(cell), text_of(stored))
