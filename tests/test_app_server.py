@@ -212,18 +212,39 @@ def test_api_rejects_foreign_origins(server):
 
 @pytest.mark.long
 @needs_proc
-def test_host_option_opens_app_with_warning(home, tmp_path):
-    with running(home, "--host", "0.0.0.0", "--allow-host", "music.example", lines=2, cwd=tmp_path) as server:
-        assert server.lines[0].startswith(f"musicsim is running at http://127.0.0.1:{server.port}")
-        assert "Anyone who can reach this address can listen to, change and delete" in server.lines[1]
+def test_host_option_asks_for_the_token_in_the_address(home, tmp_path):
+    own = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    options = ("--host", "0.0.0.0", "--allow-host", "music.example")
+    with running(home, *options, lines=2, cwd=tmp_path, **own) as server:
+        token = re.match(rf"musicsim is running at http://127.0.0.1:{server.port}/\?token=(\S+)", server.lines[0])[1]
+        assert "Anyone who has this address can listen to, change and delete" in server.lines[1]
         assert _heard(server.port) == {"0.0.0.0"}
         for host in ("music.example", f"127.0.0.1:{server.port}"):
             assert server.status("/_stcore/health", host) == 200
+            assert server.status("/api/songs", host) == 401
+            assert server.status("/api/songs", host, Authorization=f"Bearer {token}") == 200
         for host in ("evil.example", f"0.0.0.0:{server.port}", "8.8.8.8"):
             assert server.status("/_stcore/health", host) == 421
         # as a reverse proxy forwards it, with its own host or with the page's
         for host in ("music.example", f"127.0.0.1:{server.port}"):
-            assert server.status(STREAM, host, **UPGRADE, Origin="https://music.example") == 101
+            page = {**UPGRADE, "Origin": "https://music.example"}
+            assert server.status(STREAM, host, **page) == 401
+            assert server.status(STREAM, host, **page, Cookie=f"musicsim_token={token}") == 101
+    with running(home, *options, lines=2, cwd=tmp_path, **own) as server:
+        assert token in server.lines[0], "the same after a restart"
+    with running(home, *options, "--new-token", lines=2, cwd=tmp_path, **own) as server:
+        assert token not in server.lines[0]
+        assert server.status("/api/songs", "music.example", Authorization=f"Bearer {token}") == 401
+
+
+@pytest.mark.long
+def test_no_token_opens_app_with_warning(home, tmp_path):
+    options = ("--host", "0.0.0.0", "--no-token")
+    with running(home, *options, lines=2, cwd=tmp_path, XDG_CONFIG_HOME=str(tmp_path)) as server:
+        assert "token" not in server.lines[0]
+        assert "Anyone who can reach this address can listen to, change and delete" in server.lines[1]
+        assert server.status("/api/songs", f"127.0.0.1:{server.port}") == 200
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.long

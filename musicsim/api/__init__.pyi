@@ -13,4 +13,7 @@ from .responses import status_of as status_of
 from .routes import path_prefix as path_prefix
 from .routes import respond_with_song as respond_with_song
 from .routes import routes as routes
+from .token_gate import TokenGate as TokenGate
+from .token_gate import checks_token as checks_token
+from .token_gate import load_token as load_token
 from .visitors import Visitors as Visitors

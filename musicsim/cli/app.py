@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 import uvicorn
 
 from musicsim.api.connections import FairProtocol, PatientProtocol
+from musicsim.api.token_gate import VARIABLE, load_token
 from musicsim.cli.addresses import is_open_to_others, listen, urls
 from musicsim.cli.console import LibraryOption
 from musicsim.errors import MusicsimError
@@ -31,10 +33,9 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 _PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
 _LAST_ANSWERS_S = 3  # time to finish responses at shutdown; a paused song keeps its connection open
 _PUBLIC = "A public demonstration: visitors can listen and search, but not edit. See docs/host/public_demo.md."
-_OPEN_TO_OTHERS = (
-    "Anyone who can reach this address can listen to, change and delete the library, and read music "
-    "files on this machine: restrict access with a firewall."
-)
+_MAY = "can listen to, change and delete the library, and read music files on this machine"
+_WITH_TOKEN = f"Anyone who has this address {_MAY}. To make a new one, add --new-token."
+_WITHOUT_TOKEN = f"Anyone who can reach this address {_MAY}: restrict access with a firewall."
 
 
 def _prepare_for_visitors(keep_answers: Path | None) -> None:
@@ -96,6 +97,13 @@ def run_app(
         int,
         typer.Option(help="Port to serve the app on; if it is in use, the next free port is used.", min=1, max=65535),
     ] = 8501,
+    token: Annotated[
+        bool, typer.Option(help="With --host: ask other machines for the token in the printed address.")
+    ] = True,
+    new_token: Annotated[
+        bool,
+        typer.Option("--new-token", help="Make a new token, so that the addresses printed before do not open the app."),
+    ] = False,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="An additional host name of the app, such as the name of a reverse proxy.", metavar="NAME"),
@@ -129,14 +137,19 @@ def run_app(
     public = public or is_public()
     if public:
         _prepare_for_visitors(keep_answers)
+    needs_token = not public and (new_token or VARIABLE in os.environ or (token and is_open_to_others(sockets)))
+    if needs_token:
+        os.environ[VARIABLE] = load_token(new=new_token)
+    else:
+        os.environ.pop(VARIABLE, None)
     is_composing = demo and not public and _start_demo()  # first, because importing the server takes seconds
     server = _make_server(public=public)
-    addresses = urls(host, sockets)
+    addresses = [f"{url}/?token={quote(os.environ[VARIABLE])}" if needs_token else url for url in urls(host, sockets)]
     typer.echo(f"musicsim is running at {' and '.join(addresses)}; press Ctrl+C to stop it.")
     if public:
         typer.echo(_PUBLIC)
-    elif is_open_to_others(sockets):
-        typer.echo(_OPEN_TO_OTHERS)
+    elif needs_token or is_open_to_others(sockets):
+        typer.echo(_WITH_TOKEN if needs_token else _WITHOUT_TOKEN)
     if is_composing:
         typer.echo("Composing 360 songs for the demo takes one to two minutes; you can play each one as it arrives.")
     # without a screen, Python would start a text browser

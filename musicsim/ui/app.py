@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -13,7 +14,7 @@ from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
 from musicsim import __version__, logs
-from musicsim.api import Guard, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
+from musicsim.api import Guard, TokenGate, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
 from musicsim.api.streams import MessageDialect
 from musicsim.blas import one_blas_thread
 from musicsim.explorer import default_folder
@@ -95,9 +96,21 @@ def app_options() -> dict[str, Any]:
     logs.keep_log(default_folder())
     _log.info("the app is starting, version %s", logs.Public(__version__))
     prefix = path_prefix(st.get_option("server.baseUrlPath") or "")
-    middleware = [Middleware(Guard, names=read_allowed_hosts())]
     pages = first_paint_routes(prefix)
     set_options(_OPTIONS | (_VISITOR_OPTIONS if is_public() else {}))
+    moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
+    answered = filter_routes(
+        [
+            *routes(prefix),
+            *script_routes(prefix),
+            *file_routes(prefix),
+            *run_routes(prefix),
+            *task_routes(prefix),
+            *moved,
+            *pages,
+        ]
+    )
+    middleware = [Middleware(Guard, names=read_allowed_hosts())]
     if is_public():
         limits = Middleware(
             Visitors, dialect=MessageDialect(is_of_a_page, is_rerun, filter_message, is_reconnection),
@@ -105,24 +118,10 @@ def app_options() -> dict[str, Any]:
             page_paths=frozenset(route.path for route in pages),
         )  # fmt: skip
         middleware.append(limits)
+    elif token := os.environ.get("MUSICSIM_TOKEN"):
+        middleware.append(Middleware(TokenGate, token=token, routes=answered))
     middleware.append(Middleware(MessageCache))  # after the limits, which delay requests
-    moved = [Route(f"{prefix}/{name}", _redirect) for name in _MOVED]
-    return {
-        "routes": filter_routes(
-            [
-                *routes(prefix),
-                *script_routes(prefix),
-                *file_routes(prefix),
-                *run_routes(prefix),
-                *task_routes(prefix),
-                *moved,
-                *pages,
-            ]
-        ),
-        "middleware": middleware,
-        "on_script_error": show_error,
-        "lifespan": _lifespan,
-    }
+    return {"routes": answered, "middleware": middleware, "on_script_error": show_error, "lifespan": _lifespan}
 
 
 def make_app() -> st.App:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from musicsim.api import status_of
+from musicsim.api import checks_token, status_of
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer import open_library
 from musicsim.extensions.player_engine.access import player_access
@@ -94,6 +94,7 @@ def _number(request: Request, name: str, default: int) -> int:
 def _check_token(respond: Callable[[Answering, Request], Any]) -> Callable[[Request], Response]:
     """Return an endpoint that checks the token and converts errors to responses."""
 
+    @checks_token
     def route(request: Request) -> Response:
         try:
             library = open_library()

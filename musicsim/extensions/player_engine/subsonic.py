@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from musicsim import __version__
+from musicsim.api import checks_token
 from musicsim.audio import media_type
 from musicsim.errors import MusicsimError, NotFoundError
 from musicsim.explorer import open_library
@@ -44,6 +45,7 @@ class _ProtocolError(Exception):
         self.code = code
 
 
+@checks_token
 async def subsonic(request: Request) -> Response:
     """Respond to a protocol call, with or without ``.view``; its parameters may be in the query string or in a form."""
     parameters = dict(request.query_params)
