@@ -30,7 +30,7 @@ _MAX_CONNECTIONS = 2_000  # simultaneous connections from visitors; further requ
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 _PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
 _LAST_ANSWERS_S = 3  # time to finish responses at shutdown; a paused song keeps its connection open
-_PUBLIC = "A public demonstration: visitors can listen and search, but not edit. See docs/host/public_demo.md."
+_PUBLIC = "A public demonstration: visitors can listen and search, but not edit."
 _OPEN_TO_OTHERS = (
     "Anyone who can reach this address can listen to, change and delete the library, and read music "
     "files on this machine: restrict access with a firewall."

@@ -39,7 +39,7 @@ def import_listening(
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
-    """Sources: Last.fm, ListenBrainz, Spotify and other programs (docs/listen/teaching.md), beets (library.db),
+    """Sources: Last.fm, ListenBrainz, Spotify and other programs, beets (library.db),
     playlist files (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are matched by file path, then by MusicBrainz
     id, then by artist and title. Unmatched plays and tags are kept and matched later. Importing a file again replaces
     its earlier import.

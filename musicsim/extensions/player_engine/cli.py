@@ -39,4 +39,4 @@ def players(
         typer.echo(f"token: {access.token}")
         for name, value in rules.items():
             typer.echo(f"{name}: {plain(', '.join(map(str, value)) if isinstance(value, list) else str(value))}")
-        typer.echo("Enter the app's address and this token in the player or plugin; see docs/connect/players.md.")
+        typer.echo("Enter the app's address and this token in the player or plugin.")
