@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 import musicsim
 from musicsim import logs
 from musicsim.cli.lazy import LazyCommand, lazy_commands
+from musicsim.cli.old_options import rename_options
 from musicsim.cli.terminal import STOPPED, errors, safe
 from musicsim.commit import commit
 from musicsim.errors import MusicsimError, StorageError
@@ -124,6 +125,10 @@ class _Group(TyperGroup):
         place = {panel: place for place, panel in enumerate(_PANELS)}
         self.commands.update(sorted(commands, key=lambda item: place.get(item[1].record.panel, len(place))))
         self.commands["run-job"].hidden = True
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command, and give the command's options their new names."""
+        return super().parse_args(ctx, rename_options(args))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the program with its main commands, and the names of all groups."""

@@ -71,6 +71,11 @@ def emit(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=True, default=str), flush=True)  # noqa: T201  # this is the program's output
 
 
+def report(facts: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
+    """Print the outcome of a command: the facts as JSON, or a sentence."""
+    emit(facts) if as_json else echo(sentence)
+
+
 def show(
     columns: Collection[Column | str],
     rows: Iterable[Iterable[object]],

@@ -70,15 +70,15 @@ def artists(
         list[str] | None, typer.Option(help="A spelling to merge; can be repeated.", metavar="ARTIST")
     ] = None,
     into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.", metavar="ARTIST")] = None,
-    part: Annotated[str | None, typer.Option(help="Undo the merges into this artist.", metavar="ARTIST")] = None,
+    unmerge: Annotated[str | None, typer.Option(help="Undo the merges into this artist.", metavar="ARTIST")] = None,
 ) -> None:
     with open_library(library) as lib:
         if merge:
             if not into:
                 raise typer.BadParameter("give the artist to merge them into: --into NAME")
             lib.edits.merge(merge, into)
-        if part:
-            lib.edits.part(part)
+        if unmerge:
+            lib.edits.part(unmerge)
         suggestions, aliases = lib.edits.suggestions(), lib.edits.aliases()
     if as_json:
         emit({"suggestions": [[names[0], list(names)] for names in suggestions], "merged": aliases})
@@ -92,15 +92,15 @@ def artists(
 def duplicates(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    part: Annotated[
+    separate: Annotated[
         tuple[int, int] | None, typer.Option(help="Mark two songs, given by id, as different.", metavar="ID ID")
     ] = None,
     join: Annotated[
-        tuple[int, int] | None, typer.Option(help="Undo --part for two songs, given by id.", metavar="ID ID")
+        tuple[int, int] | None, typer.Option(help="Undo --separate for two songs, given by id.", metavar="ID ID")
     ] = None,
 ) -> None:
     with open_library(library) as lib:
-        for pair, is_same in ((part, False), (join, True)):
+        for pair, is_same in ((separate, False), (join, True)):
             if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
                 raise NotFoundError(f"{pair[0]} and {pair[1]} are not listed as duplicates.")
         pairs = lib.duplicates.pairs()

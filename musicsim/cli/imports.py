@@ -34,7 +34,7 @@ def import_listening(
         str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252, if the files are not UTF-8.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported; write nothing.")] = False,
-    accept: Annotated[
+    min_score: Annotated[
         float | None, typer.Option(min=0, max=1, help="Also accept similar spellings with at least this score.")
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
@@ -51,7 +51,7 @@ def import_listening(
             entry = lib.listening.undo(undo)
             emit(_entry_json(entry)) if as_json else echo(f"import {entry.id} ({entry.name}) was undone.")
             return
-        seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else accept or 2.0)
+        seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else min_score or 2.0)
     result = _preview_json(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}
     if done:
         result |= {"matched": done.n_matched, "recording_ids": done.n_recording_ids}

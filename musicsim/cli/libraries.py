@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, echo, emit, show
+from musicsim.cli.console import JsonOption, emit, report, show
 from musicsim.explorer import libraries
 
 group = typer.Typer(no_args_is_help=True)
@@ -22,7 +22,7 @@ def list_libraries(as_json: JsonOption = False) -> None:
     default = libraries.default_folder()
     folders = libraries.library_folders()
     if as_json:
-        emit([{"name": one.name, "folder": str(one), "is_default": one == default} for one in folders])
+        emit([_facts(folder) | {"is_default": folder == default} for folder in folders])
     else:
         show(("", "name", "folder"), [("*" if one == default else "", one.name, one) for one in folders])
 
@@ -34,7 +34,8 @@ def create(name: _Name, as_json: JsonOption = False) -> None:
         musicsim libraries create Jazz
         musicsim libraries create "My music" --json
     """
-    _report(libraries.create_library(name), "was created", as_json=as_json)
+    folder = libraries.create_library(name)
+    report(_facts(folder), f"{folder.name} was created: {folder}", as_json=as_json)
 
 
 def use(name: _Name, as_json: JsonOption = False) -> None:
@@ -44,14 +45,12 @@ def use(name: _Name, as_json: JsonOption = False) -> None:
         musicsim libraries use Jazz
         musicsim libraries use library
     """
-    _report(libraries.use_library(name), "is the default library now", as_json=as_json)
+    folder = libraries.use_library(name)
+    report(_facts(folder), f"{folder.name} is now the default library: {folder}", as_json=as_json)
 
 
-def _report(folder: Path, outcome: str, *, as_json: bool) -> None:
-    if as_json:
-        emit({"name": folder.name, "folder": str(folder)})
-    else:
-        echo(f"{folder.name} {outcome}: {folder}")
+def _facts(folder: Path) -> dict[str, str]:
+    return {"name": folder.name, "folder": str(folder)}
 
 
 group.command("list")(list_libraries)

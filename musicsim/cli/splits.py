@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, show, warn
+from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, report, show, warn
 from musicsim.library.importing.splits import import_split
 from musicsim.library.stores.splits import PARTS
 from musicsim.wording import count
@@ -54,8 +54,9 @@ def _import(
 def _delete(
     name: Annotated[str, typer.Argument(help="Name of a split, as shown by `musicsim splits list`.")],
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Delete a fixed split."""
     with open_library(library) as lib:
         lib.splits.delete(name)
-    echo(f"{name} was deleted.")
+    report({"name": name}, f"{name} was deleted.", as_json=as_json)

@@ -38,7 +38,7 @@ def test_chosen_library_becomes_the_default_unless_the_environment_names_one(tmp
     monkeypatch.delenv("MUSICSIM_LIBRARY")
     assert default_folder().name == "library"
     assert use_library("Jazz") == default_folder() == jazz
-    with pytest.raises(NotFoundError, match="'Rock' does not exist. Choose one of Jazz"):
+    with pytest.raises(NotFoundError, match=r"'Rock' does not exist\. Choose one of Jazz"):
         use_library("Rock")
     monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "other"))
     assert default_folder() == tmp_path / "other"

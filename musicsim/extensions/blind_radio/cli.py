@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli import JsonOption, LibraryOption, echo, emit, open_library
+from musicsim.cli import JsonOption, LibraryOption, echo, emit, open_library, report
 from musicsim.extensions.blind_radio.results import describe, export_csv, results_of
 from musicsim.extensions.blind_radio.store import RadioStore
 from musicsim.library import Library, atomic_path
@@ -44,12 +44,16 @@ def stop(reveal: _Reveal = False, library: LibraryOption = None, as_json: JsonOp
 
 
 @group.command()
-def export(file: Annotated[Path, typer.Argument(help="CSV file to write.")], library: LibraryOption = None) -> None:
+def export(
+    file: Annotated[Path, typer.Argument(help="CSV file to write.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Write the songs of the newest trial, with their outcomes, to a CSV file."""
     target = file.expanduser().absolute()
     with open_library(library) as lib, atomic_path(target) as temporary:
         temporary.write_bytes(export_csv(lib))
-    echo(f"Written to {target}.")
+    report({"file": str(target)}, f"Written to {target}.", as_json=as_json)
 
 
 def _report(library: Library, *, as_json: bool) -> None:

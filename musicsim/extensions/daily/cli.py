@@ -13,6 +13,7 @@ from musicsim.cli import (
     open_library,
     plain,
     progress_bar,
+    report,
     show,
     take_request,
     warn,
@@ -76,12 +77,13 @@ def _show(library: Library, *, with_settings: bool) -> None:
 
 def watch(
     library: LibraryOption = None,
+    as_json: JsonOption = False,
     once: Annotated[bool, typer.Option("--once", help="Check once, and end when nothing is left to do.")] = False,
     every: Annotated[int | None, typer.Option(help=_HELP["every"], min=1, max=1440, metavar="MINUTES")] = None,
     hours: Annotated[str | None, typer.Option(help=_HELP["hours"])] = None,
     ignore_battery: _BatteryOption = False,
 ) -> None:
-    """Options replace the settings of `musicsim daily` for this call. Ctrl-C ends it."""
+    """Options replace the settings of `musicsim daily` for this call. Ctrl-C ends it. With --json, each line is one object."""
     try:
         changes = DailyOptions(every=every, hours=hours)
     except ValueError as error:
@@ -91,7 +93,7 @@ def watch(
         while True:
             words, is_last = watcher.step(read_settings(lib).change(changes))
             if words != latest:
-                echo(words)
+                report({"state": words}, words, as_json=as_json)
                 latest = words
             if once and is_last:
                 break

@@ -133,7 +133,9 @@ def add_ear(
     output: Annotated[
         str, typer.Option(help="Output that contains the vector, if the network has several.", metavar="NAME")
     ] = "",
-    every: Annotated[int, typer.Option(help="Use one of this many patches; 1 uses all, and takes longest.")] = 6,
+    every: Annotated[
+        int, typer.Option("--stride", help="Use one of this many patches; 1 uses all, and takes longest.")
+    ] = 6,
     name: Annotated[str, typer.Option(help="Name of the model of the network alone; the file's by default.")] = "",
     use: Annotated[bool, typer.Option(help="Make the model of Sound and the network together the active one.")] = True,
     yes: console.YesOption = False,
@@ -176,7 +178,9 @@ def add_text(
     tokenizer: Annotated[Path, typer.Argument(help="File tokenizer.json of the text network.", metavar="TOKENIZER")],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
-    every: Annotated[int, typer.Option(help="Use one of this many windows; 1 uses all, and takes longest.")] = 3,
+    every: Annotated[
+        int, typer.Option("--stride", help="Use one of this many windows; 1 uses all, and takes longest.")
+    ] = 3,
     name: Annotated[str, typer.Option(help="Name of the model; the name of the audio network by default.")] = "",
 ) -> None:
     """Describe all songs with an audio network, so that words without a match find songs by sound.

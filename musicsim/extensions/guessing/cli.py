@@ -34,7 +34,8 @@ def guess(
         ),
     ] = False,
     by: Annotated[
-        _Voters, typer.Option(help="Songs that vote: those with the nearest vectors or the nearest learned codes.")
+        _Voters,
+        typer.Option("--voters", help="Songs that vote: those with the nearest vectors or the nearest learned codes."),
     ] = _Voters.VECTORS,
     votes: Annotated[
         int | None,

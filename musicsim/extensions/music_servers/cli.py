@@ -72,7 +72,9 @@ def add(
         connection = Connection(name, address, user, secret, sends, listening)  # type: ignore[arg-type]
         Subsonic(connection).ping()
         Connections(lib).put(connection)
-    _report({"server": name}, f"{name} is connected. Sync its songs with {_command('sync', library)}.", as_json=as_json)
+    console.report(
+        {"server": name}, f"{name} is connected. Sync its songs with {_command('sync', library)}.", as_json=as_json
+    )
 
 
 def sync(
@@ -158,7 +160,7 @@ def review(
     with console.open_library(library) as lib:
         if name is not None and server_id is not None:
             ServerSongs(lib).choose(name, server_id, song or None)
-            _report({"server": name, "id": server_id, "song": song or None}, "saved.", as_json=as_json)
+            console.report({"server": name, "id": server_id, "song": song or None}, "saved.", as_json=as_json)
             return
         waiting = ServerSongs(lib).ambiguous()
         labels = {s.id: s.label for s in lib.songs({i for _, one in waiting for i in one.candidates or ()})}
@@ -250,23 +252,19 @@ def delete(
     """Delete a playlist that this library wrote to a server."""
     with _open([name], library) as (lib, (connection,)):
         delete_list(lib, connection, playlist)
-    _report({"server": name, "playlist": playlist}, f"{playlist} was deleted from {name}.", as_json=as_json)
+    console.report({"server": name, "playlist": playlist}, f"{playlist} was deleted from {name}.", as_json=as_json)
 
 
 def remove(name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
     """Disconnect a server; delete its password and its songs that have no local file. The server does not change."""
     with console.open_library(library) as lib:
         remove_server(lib, name)
-    _report({"server": name}, f"{name} was removed.", as_json=as_json)
+    console.report({"server": name}, f"{name} was removed.", as_json=as_json)
 
 
 def _command(verb: str, library: Path | None) -> str:
     """Return a command to run next, for the same library."""
     return f"`musicsim server {verb}{f' --library {shlex.quote(str(library))}' if library else ''}`"
-
-
-def _report(facts: dict[str, Any], message: str, *, as_json: bool) -> None:
-    console.emit(facts) if as_json else console.echo(message)
 
 
 def _report_saved(saved: SavedList, *, as_json: bool = False) -> None:

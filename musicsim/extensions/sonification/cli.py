@@ -18,9 +18,11 @@ def sonify(
     kind: Annotated[str, typer.Argument(help="codeword or edge.", metavar="KIND")],
     name: Annotated[str, typer.Argument(help="Number of the codeword, or name of the edge.")],
     file: Annotated[Path, typer.Argument(help=f"File to write: {' or '.join(ENDINGS)}.")],
-    n: Annotated[int | None, typer.Option("-n", min=1, max=500, help="Number of pieces. [default: 24 or 10]")] = None,
+    n: Annotated[
+        int | None, typer.Option("--pieces", min=1, max=500, help="Number of pieces. [default: 24 or 10]")
+    ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.05, max=30, help="Length of a piece. [default: .25 or 3]")
+        float | None, typer.Option("--piece-seconds", min=0.05, max=30, help="Length of a piece. [default: .25 or 3]")
     ] = None,
     library: LibraryOption = None,
     model: ModelOption = None,

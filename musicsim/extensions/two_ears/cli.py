@@ -32,7 +32,10 @@ def compare_ears(
     friend: Annotated[str, typer.Argument(help="Name of a friend's model, or the .musicsim file to import it from.")],
     library: LibraryOption = None,
     model: ModelOption = None,
-    length: Annotated[int, typer.Option("--playlist", "-n", min=0, max=500, help="Songs in a playlist for both.")] = 0,
+    length: Annotated[
+        int,
+        typer.Option("--length", "-n", min=0, max=500, help="Number of songs. With 0, no playlist for both is made."),
+    ] = 0,
     first: Annotated[int | None, typer.Option(help="Id of the playlist's first song; random by default.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The same seed gives the same playlist again.")] = None,
     save: SaveOption = None,
