@@ -6,6 +6,7 @@ import shlex
 from collections import defaultdict
 
 import pytest
+import typer
 
 from docs.references import load_commands
 from musicsim.cli import program
@@ -105,3 +106,43 @@ def test_help_of_a_command_is_that_of_its_option(tiny_library):
     out, problem = run("help", "everything", library=tiny_library.folder, expect=2)
     assert "neither a command nor a group" in problem
     assert out == ""
+
+
+def examples_of(command):
+    return [line for line in command.epilog.splitlines() if line.startswith("musicsim ")]
+
+
+def parse(command, words, parent=None):
+    """Parse the words of a command line as the program does, without running the command."""
+    context = command.make_context(command.name, list(words), parent=parent)
+    if hasattr(context.command, "commands"):
+        _, subcommand, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
+        parse(subcommand, rest, context)
+
+
+def test_each_command_has_two_examples_which_can_be_parsed(leaves):
+    top = typer.main.get_command(program)
+    for name, command in leaves.items():
+        lines = examples_of(command)
+        assert len(lines) == 2, name
+        for line in lines:
+            assert line.startswith(f"musicsim {name}"), line
+            assert len(line) < 78, "fits into a terminal"
+            parse(top, shlex.split(line)[1:])
+
+
+READING = (
+    "info", "list", "similar", "playlist", "dialects", "albums list", "models list", "imports", "artists",
+    "failed", "missing", "guess", "rules list", "tags runs", "splits list", "server list", "libraries list", "factors",
+    "settings", "help", "answers reasons",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READING)
+def test_examples_that_only_read_run(leaves, tiny_library, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    for line in examples_of(leaves[name]):
+        words = shlex.split(line)[1:]
+        if "--library" not in words and "song.mp3" not in words:
+            _, problem, code = run_to_end(*words, library=tiny_library.folder)
+            assert code == 0 or problem.startswith("error: no "), (line, problem)

@@ -119,6 +119,10 @@ def run_app(
         ),
     ] = None,
 ) -> None:
+    """Examples:
+    musicsim app
+    musicsim app --library ~/jazz --port 8600 --no-browser
+    """
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *(allow_host or ())]
     if host and host not in {one.getsockname()[0] for one in sockets}:  # a host name, not a numeric address

@@ -24,6 +24,10 @@ def doctor(
     as_json: JsonOption = False,
     fix: Annotated[bool, typer.Option("--fix", help="Make repairs that cannot lose data, and list them.")] = False,
 ) -> None:
+    """Examples:
+    musicsim doctor
+    musicsim doctor --fix
+    """
     folder, done = _folder(library), []
     with ExitStack() as stack:
         opened = _open(folder, stack)
@@ -50,6 +54,10 @@ def report(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim report report.txt
+    musicsim report report.json --library ~/jazz
+    """
     folder = _folder(library)
     with ExitStack() as stack:
         opened = _open(folder, stack)

@@ -39,7 +39,12 @@ def edit(
     genre: Annotated[str | None, typer.Option(help="New genre.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Restore the files' own tags.")] = False,
 ) -> None:
-    """An empty string clears a tag."""
+    """An empty string clears a tag.
+
+    Examples:
+        musicsim edit 12 --title "So What"
+        musicsim edit 12 13 14 --genre Jazz --year 1959
+    """
     tags = {
         "title": title, "artist": artist, "album_artist": album_artist, "album": album, "track": track, "year": year,
         "genre": genre,
@@ -72,6 +77,10 @@ def artists(
     into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.", metavar="ARTIST")] = None,
     unmerge: Annotated[str | None, typer.Option(help="Undo the merges into this artist.", metavar="ARTIST")] = None,
 ) -> None:
+    """Examples:
+    musicsim artists
+    musicsim artists --merge Beatles --into "The Beatles"
+    """
     with open_library(library) as lib:
         if merge:
             if not into:
@@ -99,6 +108,10 @@ def duplicates(
         tuple[int, int] | None, typer.Option(help="Undo --separate for two songs, given by id.", metavar="ID ID")
     ] = None,
 ) -> None:
+    """Examples:
+    musicsim duplicates
+    musicsim duplicates --separate 12 40
+    """
     with open_library(library) as lib:
         for pair, is_same in ((separate, False), (join, True)):
             if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
@@ -122,6 +135,10 @@ def duplicates(
 
 
 def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Examples:
+    musicsim failed
+    musicsim failed --json
+    """
     with open_library(library) as lib:
         failures = lib.files.failures()
     if as_json:
@@ -140,7 +157,12 @@ def list_missing(
         bool, typer.Option("--forget", help="Remove these songs, with their plays, tags and playlist entries.")
     ] = False,
 ) -> None:
-    """A missing song returns with its plays and playlists when its file is found again."""
+    """A missing song returns with its plays and playlists when its file is found again.
+
+    Examples:
+        musicsim missing
+        musicsim missing --forget
+    """
     with open_library(library) as lib:
         songs = lib.missing_songs()
         if forget_all:
@@ -161,6 +183,10 @@ def forget(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim forget ~/Music/Old
+    musicsim forget /mnt/usb --library ~/jazz
+    """
     with open_library(library) as lib:
         root = absolute(folder)
         if root not in lib.files.roots():

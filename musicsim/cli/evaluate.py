@@ -53,6 +53,10 @@ def evaluate(
         bool, typer.Option("--search-speed", help="Measure only the recall and speed of each kind of search index.")
     ] = False,
 ) -> None:
+    """Examples:
+    musicsim evaluate --truth genre
+    musicsim evaluate --model Sound --model Mine --json
+    """
     if search:
         if truth or split or len(model or ()) > 1:
             raise typer.BadParameter("accepts only one --model and no other options.", param_hint="--search-speed")

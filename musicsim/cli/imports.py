@@ -43,6 +43,10 @@ def import_listening(
     playlist files (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are matched by file path, then by MusicBrainz
     id, then by artist and title. Unmatched plays and tags are kept and matched later. Importing a file again replaces
     its earlier import.
+
+    Examples:
+        musicsim import scrobbles.csv --listener anna
+        musicsim import ~/Music/playlists --dry-run
     """
     if (undo is None) == (not files):
         raise typer.BadParameter("give files to import, or the number of an import to --undo")
@@ -142,6 +146,10 @@ def _show(result: dict[str, Any]) -> None:
 
 
 def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Examples:
+    musicsim imports
+    musicsim imports --json
+    """
     with open_library(library) as lib:
         entries, n_waiting = lib.listening.imports(), len(lib.listening.list_unmatched())
     if as_json:

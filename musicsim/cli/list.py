@@ -60,6 +60,10 @@ def list_songs(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim list
+    musicsim list artist:miles year:..1960 --sort tempo
+    """
     words = join_arguments(query or [])
     with open_library(library) as lib:
         songs = sort_songs(_find_songs(lib, words) if words else lib.songs(), request)

@@ -26,7 +26,12 @@ group = typer.Typer(no_args_is_help=True)
 
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the library's models and their verdicts, and mark the active one."""
+    """List the library's models and their verdicts, and mark the active one.
+
+    Examples:
+        musicsim models list
+        musicsim models list --json
+    """
     with open_library(library) as lib:
         rows = [
             render_model(record, report)
@@ -47,7 +52,12 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
 
 
 def use(name: _Name, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Make a model the active one."""
+    """Make a model the active one.
+
+    Examples:
+        musicsim models use Sound
+        musicsim models use "My ears" --library ~/jazz
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         lib.models.activate(record.id)
@@ -60,7 +70,12 @@ def rename(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rename a model."""
+    """Rename a model.
+
+    Examples:
+        musicsim models rename "From plays" Mine
+        musicsim models rename Mine "My ears" --json
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         lib.models.rename(record.id, to)
@@ -69,7 +84,12 @@ def rename(
 
 
 def delete(name: _Name, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Delete a model. Built-in models cannot be deleted. If the model was in use, Sound replaces it."""
+    """Delete a model. Built-in models cannot be deleted. If the model was in use, Sound replaces it.
+
+    Examples:
+        musicsim models delete Mine
+        musicsim models delete "My ears" --library ~/jazz
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         lib.models.delete(record.id)
@@ -84,7 +104,12 @@ def export(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Export a model, without songs, to one file for use in other libraries."""
+    """Export a model, without songs, to one file for use in other libraries.
+
+    Examples:
+        musicsim models export Mine
+        musicsim models export Mine for-anna.musicsim
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         target = file or Path(record.name.replace("/", "_") + MODEL_FILE_ENDING)
@@ -97,7 +122,12 @@ def import_model(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import a model from another library, and apply it to all songs."""
+    """Import a model from another library, and apply it to all songs.
+
+    Examples:
+        musicsim models import anna.musicsim
+        musicsim models import anna.musicsim --library ~/jazz
+    """
     path = file.expanduser().absolute()
     with open_library(library) as lib, job_bar(lib, "take_model", path=str(path)) as progress:
         model_id = import_model_file(lib, path, progress)
@@ -119,7 +149,12 @@ def add(
     tau: Annotated[int, typer.Option(min=1, help="Codewords per frame (top-τ).")] = 4,
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
-    """Add a model with a different representation of all songs, for comparison and training."""
+    """Add a model with a different representation of all songs, for comparison and training.
+
+    Examples:
+        musicsim models add rhythm
+        musicsim models add tfidf --codewords 512 --name Words
+    """
     if representation not in list_addable():
         raise typer.BadParameter(f"REPRESENTATION must be one of {', '.join(list_addable())}, not {representation!r}.")
     if tau > codewords:

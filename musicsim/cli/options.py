@@ -81,8 +81,8 @@ def flag_of(option: Option) -> str:
 
 # names of values that neither the option's type nor its name suggests
 _METAVARS = {
-    "by": "FACTOR", "first": "ID", "jellyfin": "FOLDER", "on": "MODEL", "part": "START END", "sort": "VALUE", "supervision": "SOURCE",
-    "words": "WORDS",
+    "by": "FACTOR", "first": "ID", "jellyfin": "FOLDER", "on": "MODEL", "part": "START END", "sort": "VALUE",
+    "supervision": "SOURCE", "words": "WORDS",
 }  # fmt: skip
 _MAX_CHOICES = 40  # characters
 

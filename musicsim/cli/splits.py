@@ -16,7 +16,12 @@ group = typer.Typer(no_args_is_help=True)
 
 @group.command("list")
 def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List fixed splits, with the number of songs in each part."""
+    """List fixed splits, with the number of songs in each part.
+
+    Examples:
+        musicsim splits list
+        musicsim splits list --json
+    """
     with open_library(library) as lib:
         counts = {name: Counter(lib.splits.get(name).values()) for name in lib.splits.names()}
     if as_json:
@@ -37,6 +42,10 @@ def _import(
     """Import a split, such as an edited file from `musicsim export splits`. A split with the same name is replaced.
 
     Exits with code 3 if rows were left out.
+
+    Examples:
+        musicsim splits import split.csv
+        musicsim splits import split.csv --name official
     """
     with open_library(library) as lib:
         done = import_split(lib, file, name)
@@ -56,7 +65,12 @@ def _delete(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete a fixed split."""
+    """Delete a fixed split.
+
+    Examples:
+        musicsim splits delete official
+        musicsim splits delete official --library ~/jazz
+    """
     with open_library(library) as lib:
         lib.splits.delete(name)
     report({"name": name}, f"{name} was deleted.", as_json=as_json)

@@ -39,7 +39,12 @@ def daily(
     undo: Annotated[bool, typer.Option("--undo", help="Return to the mixes of the day before.")] = False,
     ignore_battery: _BatteryOption = False,
 ) -> None:
-    """Without options, today's mixes are made. Options with a value change the settings instead."""
+    """Without options, today's mixes are made. Options with a value change the settings instead.
+
+    Examples:
+        musicsim daily
+        musicsim daily --automatic --write-to ~/Music/Mixes
+    """
     with open_library(library) as lib:
         if list_changes(request):
             change_settings(lib, request)
@@ -83,7 +88,14 @@ def watch(
     hours: Annotated[str | None, typer.Option(help=_HELP["hours"])] = None,
     ignore_battery: _BatteryOption = False,
 ) -> None:
-    """Options replace the settings of `musicsim daily` for this call. Ctrl-C ends it. With --json, each line is one object."""
+    """Options replace the settings of `musicsim daily` for this call. Ctrl-C ends it.
+
+    With --json, each line is one object.
+
+    Examples:
+        musicsim watch
+        musicsim watch --once --every 30
+    """
     try:
         changes = DailyOptions(every=every, hours=hours)
     except ValueError as error:

@@ -35,8 +35,8 @@ EXPORTS = {
     ),
     "passages": ExportKind(
         "Passages",
-        "The most typical 30 seconds of each song. With --passages-of, the passages that a song shares with its neighbors; "
-        ".zip contains each song's label track for Audacity and regions for Sonic Visualiser.",
+        "The most typical 30 seconds of each song. With --passages-of, the passages that a song shares with its "
+        "neighbors; .zip contains each song's label track for Audacity and regions for Sonic Visualiser.",
         (*TABLES, ARCHIVE),
     ),
     "plays": ExportKind("Plays", "Play counts per listener and song."),

@@ -18,7 +18,12 @@ def token(
     as_json: console.JsonOption = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the saved token.")] = False,
 ) -> None:
-    """Save your ListenBrainz token in the library's folder. The command prompts for the token and hides your input."""
+    """Save your ListenBrainz token in the library's folder. The command prompts for the token and hides your input.
+
+    Examples:
+        musicsim listenbrainz token
+        musicsim listenbrainz token --remove
+    """
     with console.open_library(library) as lib:
         save_token(lib, "" if remove else typer.prompt("Token", hide_input=True, err=True))
     console.report(
@@ -40,6 +45,10 @@ def send(
     """Send a generated or saved playlist to ListenBrainz.
 
     Songs without a MusicBrainz id cannot be sent. They are listed, and the exit code is then 3.
+
+    Examples:
+        musicsim listenbrainz send Evening --saved Evening
+        musicsim listenbrainz send Today --minutes 60 --visible
     """
     with console.open_library(library) as lib:
         playlist = load_or_generate(lib, request, saved, model)

@@ -64,6 +64,10 @@ def pool(
     by: Annotated[str | None, typer.Option("--share", help=_BY_HELP, metavar="FAMILY")] = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim pool anna.json ben.json
+    musicsim pool anna.json ben.json --share classical
+    """
     if by is not None and by not in FAMILIES:
         raise typer.BadParameter(f"{by!r} must be one of {', '.join(FAMILIES)}.", param_hint="--share")
     contributions, repeated = read_files(files)

@@ -28,7 +28,12 @@ def sonify(
     model: ModelOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """A codeword: the frames nearest to it, from different songs. An edge, such as a cluster: its central songs."""
+    """A codeword: the frames nearest to it, from different songs. An edge, such as a cluster: its central songs.
+
+    Examples:
+        musicsim sonify codeword 417 417.wav
+        musicsim sonify edge cluster-16:4 cluster.flac --piece-seconds 5
+    """
     if kind not in _KINDS:
         raise typer.BadParameter(f"{kind!r} must be one of {', '.join(_KINDS)}.", param_hint="KIND")
     if kind == "codeword" and not (name.isascii() and name.isdigit()):

@@ -41,7 +41,12 @@ def compare_ears(
     save: SaveOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Both models must be trained on answers. The blind questions are in *Teach > ⋯ > Two ears*."""
+    """Both models must be trained on answers. The blind questions are in *Teach > ⋯ > Two ears*.
+
+    Examples:
+        musicsim two-ears anna.musicsim
+        musicsim two-ears Anna --length 12 --save "Anna and me"
+    """
     with open_library(library) as lib:
         if friend.endswith(MODEL_FILE_ENDING):
             path = Path(friend).expanduser().absolute()
