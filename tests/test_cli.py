@@ -352,6 +352,16 @@ def test_cli_and_http_return_same_fields(library, monkeypatch):
     assert all(answer.items() <= step.items() for step, answer in zip(steps, playlist, strict=True))
 
 
+def test_playlists_last_an_hour_by_default(library, monkeypatch):
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(library))
+    asked = ("playlist", "--seed", 3, "--json")
+    made = json.loads(run(*asked, library=library)[0])
+    assert made == json.loads(run(*asked, "--minutes", 60, library=library)[0])
+    assert made["notes"][-1].endswith("minutes instead of 60: no closer match")
+    with TestClient(http_interface()) as client:
+        assert [song["id"] for song in client.get("/playlist?seed=3").json()] == [song["id"] for song in made["songs"]]
+
+
 def test_extension_adds_options_to_command():
     def show(song: Annotated[int, typer.Argument()], name: Annotated[str, typer.Option()] = "x") -> None:
         typer.echo(f"{song} {name}")

@@ -6,11 +6,10 @@ import shlex
 from collections import defaultdict
 
 import pytest
-import typer
 
 from docs.references import load_commands
-from musicsim.cli import program
 from musicsim.cli.old_options import OLD_OPTIONS
+from musicsim.library import Library
 from tests.command import run, run_to_end
 from tests.test_references import list_commands
 
@@ -112,23 +111,14 @@ def examples_of(command):
     return [line for line in command.epilog.splitlines() if line.startswith("musicsim ")]
 
 
-def parse(command, words, parent=None):
-    """Parse the words of a command line as the program does, without running the command."""
-    context = command.make_context(command.name, list(words), parent=parent)
-    if hasattr(context.command, "commands"):
-        _, subcommand, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
-        parse(subcommand, rest, context)
-
-
 def test_each_command_has_two_examples_which_can_be_parsed(leaves):
-    top = typer.main.get_command(program)
     for name, command in leaves.items():
         lines = examples_of(command)
         assert len(lines) == 2, name
         for line in lines:
             assert line.startswith(f"musicsim {name}"), line
             assert len(line) < 78, "fits into a terminal"
-            parse(top, shlex.split(line)[1:])
+            command.make_context(name, shlex.split(line.removeprefix(f"musicsim {name}")))
 
 
 READING = (
@@ -146,3 +136,19 @@ def test_examples_that_only_read_run(leaves, tiny_library, tmp_path, monkeypatch
         if "--library" not in words and "song.mp3" not in words:
             _, problem, code = run_to_end(*words, library=tiny_library.folder)
             assert code == 0 or problem.startswith("error: no "), (line, problem)
+
+
+LISTING = (
+    "list", "albums list", "imports", "artists", "duplicates", "failed", "missing", "rules list", "tags runs",
+    "splits list", "server list", "server review",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTING)
+def test_empty_list_is_a_sentence_with_the_next_step(tmp_path, name):
+    with Library.open(tmp_path / "library") as library:
+        out, problem = run(*name.split(), library=library.folder)
+        listed = json.loads(run(*name.split(), "--json", library=library.folder)[0])
+    assert re.fullmatch(r"[A-Z][^\n]+\. [^\n]+\.\n", out), out
+    assert problem == ""
+    assert not any(listed.values() if isinstance(listed, dict) else listed)

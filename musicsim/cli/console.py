@@ -82,11 +82,17 @@ def show(
     *,
     caption: str | Sequence[str] = "",
     title: str = "",
+    empty: str = "",
 ) -> None:
     """Print a table; without columns, omit the header. Cells that are None are empty.
 
-    A list of texts, as a cell or caption, is shown as one line per text.
+    A list of texts, as a cell or caption, is shown as one line per text. Without rows, only the sentence `empty` is
+    shown, if it is given.
     """
+    rows = list(rows)
+    if empty and not rows:
+        echo(empty)
+        return
     table = Table(*columns, show_header=bool(columns), caption=_lines_of(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(_lines_of, row))

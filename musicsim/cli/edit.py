@@ -92,6 +92,8 @@ def artists(
     if as_json:
         emit({"suggestions": [[names[0], list(names)] for names in suggestions], "merged": aliases})
         return
+    if not (suggestions or aliases):
+        echo("No artist has several spellings. To merge two names, use --merge NAME --into ARTIST.")
     for names in suggestions:
         echo(f"{names[0]}: {', '.join(names)}")
     for spelling, artist in aliases.items():
@@ -131,7 +133,11 @@ def duplicates(
         for number, group in enumerate(matched, 1)
         for song, match in group
     ]
-    show(("group", "id", "title", "artist", "length", "match", "file"), rows)
+    show(
+        ("group", "id", "title", "artist", "length", "match", "file"),
+        rows,
+        empty="No songs are duplicates. After you add music, look again.",
+    )
 
 
 def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
@@ -143,9 +149,11 @@ def list_failures(library: LibraryOption = None, as_json: JsonOption = False) ->
         failures = lib.files.failures()
     if as_json:
         emit([failure_json(f) for f in failures])
-    else:
+    elif failures:
         for failure in failures:
             echo(failure.reason)
+    else:
+        echo("No files failed or were skipped. `musicsim scan` looks for new files.")
     if any(f.kind not in SKIPPED for f in failures):
         raise typer.Exit(SOME_FAILED)
 
@@ -172,7 +180,9 @@ def list_missing(
         return
     for song in songs:
         echo(f"{song.id}  {song.label}  {song.path}")
-    if forget_all:
+    if not songs:
+        echo("No songs are missing. `musicsim scan` looks at the files again.")
+    elif forget_all:
         typer.echo(f"{count(len(songs), 'song')} removed.")
 
 

@@ -162,8 +162,10 @@ def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         )
         for e in entries
     ]
-    show(["import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to"], rows)
-    typer.echo(f"{count_are(n_waiting, 'imported song')} not in the library.")
+    names = ["import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to"]
+    show(names, rows, empty="Nothing was imported. Import plays, tags or playlists with `musicsim import FILE`.")
+    if rows:
+        typer.echo(f"{count_are(n_waiting, 'imported song')} not in the library.")
 
 
 def _entry_json(entry: ImportEntry) -> dict[str, Any]:

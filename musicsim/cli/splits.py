@@ -27,7 +27,10 @@ def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         emit({name: {part: n[part] for part in PARTS} for name, n in counts.items()})
     else:
-        show(("split", *PARTS), [(name, *(n[part] for part in PARTS)) for name, n in counts.items()])
+        rows = [(name, *(n[part] for part in PARTS)) for name, n in counts.items()]
+        show(
+            ("split", *PARTS), rows, empty="This library has no splits. Import one with `musicsim splits import FILE`."
+        )
 
 
 @group.command("import")

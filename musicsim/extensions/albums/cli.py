@@ -66,7 +66,7 @@ def list_command(request: AlbumListRequest, library: LibraryOption = None, as_js
     if request.search and not albums:
         raise NotFoundError(f"no album matches {request.search!r}.")
     if not as_json:
-        show(_COLUMNS, map(_facts, albums))
+        show(_COLUMNS, map(_facts, albums), empty="This library has no albums. Add music with `musicsim add FOLDER`.")
 
 
 @group.command("show")
@@ -114,7 +114,8 @@ def similar(
     if as_json:
         emit([render_similar(one) for one in found])
     else:
-        show(("", *_COLUMNS, "similarity"), _steps(found))
+        nothing = "No other album can be compared. Add more music with `musicsim add FOLDER`."
+        show(("", *_COLUMNS, "similarity"), _steps(found), empty=nothing)
 
 
 @group.command()

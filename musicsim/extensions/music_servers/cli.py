@@ -197,7 +197,9 @@ def review(
         (*list(row.values())[:4], "; ".join(f"{i}: {label}" for i, label in row["candidates"].items()))
         for row in rows[:_MAX_LISTED]
     ]
-    console.show(("server", "id", "title", "artist", "which of these?"), cells, caption=f"{count(len(rows), 'song')}")
+    names = ("server", "id", "title", "artist", "which of these?")
+    nothing = "No server songs match several songs. `musicsim server sync` matches them again."
+    console.show(names, cells, caption=count(len(rows), "song"), empty=nothing)
 
 
 def save(

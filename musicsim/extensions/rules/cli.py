@@ -31,10 +31,10 @@ def list_rules(library: console.LibraryOption = None, as_json: console.JsonOptio
         saved = RuleStore(lib).all()
     if as_json:
         console.emit([rule.as_json() for rule in saved])
-    elif saved:
-        console.show(("name", "conditions", "saved"), [(r.name, r.rule, day_of(r.saved_at)) for r in saved])
     else:
-        typer.echo("This library has no rules. Save one with `musicsim rules save`.")
+        rows = [(r.name, r.rule, day_of(r.saved_at)) for r in saved]
+        nothing = "This library has no rules. Save one with `musicsim rules save`."
+        console.show(("name", "conditions", "saved"), rows, empty=nothing)
 
 
 @group.command()
@@ -74,7 +74,8 @@ def show(
         return
     rows = [(n, s.id, s.title, s.artist or "", clock(s.duration_s)) for n, s in enumerate(songs, 1)]
     caption = f"{saved.rule}: {count(found.n_matching, 'song')}, {len(songs)} shown"
-    console.show(("", "id", "title", "artist", "length"), rows, caption=caption)
+    nothing = f"No song follows “{saved.name}” now: {saved.rule}. Change it with `musicsim rules save`."
+    console.show(("", "id", "title", "artist", "length"), rows, caption=caption, empty=nothing)
 
 
 @group.command()

@@ -144,4 +144,4 @@ def runs(library: LibraryOption = None, as_json: JsonOption = False) -> None:
     if as_json:
         emit([{"run": name, "files": n_files} for name, n_files in found])
     else:
-        show(("run", "files"), found)
+        show(("run", "files"), found, empty="No tags were written. Write some with `musicsim tags write PROPERTY`.")
