@@ -42,7 +42,7 @@ OF_SEVERAL = {
 
 @pytest.fixture(scope="module")
 def leaves():
-    """All commands that are no groups, keyed by their full names."""
+    """All commands except groups, keyed by their full names."""
     return {
         name.removeprefix("musicsim "): command
         for name, command in list_commands(load_commands())

@@ -143,7 +143,7 @@ class _Group(TyperGroup):
         groups: dict[str, list[LazyCommand]] = {}
         for command in self.commands.values():
             if isinstance(command, LazyCommand) and not command.hidden:
-                groups.setdefault(command.record.panel.lower(), []).append(command)
+                groups.setdefault((command.record.panel or "others").lower(), []).append(command)
         return groups
 
 

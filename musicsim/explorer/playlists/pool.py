@@ -358,7 +358,7 @@ class Pool:
         several suitable songs is preferred, because each song depends on the songs before it. Positions that the
         request fixes keep their songs.
         """
-        if abs(gap_s) <= _NEAR_S:
+        if abs(gap_s) <= _NEAR_S or not songs:
             return None
         request, groups, numbers = self._request, self._groups, list(songs)
         free = self._allowed.copy()
