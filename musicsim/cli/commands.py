@@ -121,9 +121,10 @@ class _Group(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        commands = lazy_commands(COMMANDS).items()
         place = {panel: place for place, panel in enumerate(_PANELS)}
-        self.commands.update(sorted(commands, key=lambda item: place.get(item[1].record.panel, len(place))))
+        commands = lazy_commands(COMMANDS)
+        for name in sorted(commands, key=lambda name: place.get(commands[name].record.panel, len(place))):
+            self.commands[name] = commands[name]
         self.commands["run-job"].hidden = True
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -133,10 +134,12 @@ class _Group(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the program with its main commands, and the names of all groups."""
         groups, shown = self.groups(), copy(self)
-        shown.commands = {one.name: one for commands in groups.values() for one in commands if one.record.is_main}
+        shown.commands = {
+            name: one for name, one in self.commands.items() if isinstance(one, LazyCommand) and one.record.is_main
+        }
         more = [name for name, commands in groups.items() if not all(one.record.is_main for one in commands)]
         shown.epilog = f"More: musicsim help {'|'.join(more)}"
-        super(_Group, shown).format_help(ctx, formatter)
+        TyperGroup.format_help(shown, ctx, formatter)
 
     def groups(self) -> dict[str, list[LazyCommand]]:
         """Return the visible commands of each group, keyed by the group's name in lower case."""

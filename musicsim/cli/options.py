@@ -104,8 +104,9 @@ def _parameter(option: Option) -> inspect.Parameter:
         flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
     least, most = option.limits_of_owner  # visitors have no command line
     parameter = typer.Option(
-        option.default_given, *flags, help=_help(option), metavar=_metavar(option), min=least, max=most
-    )
+        option.default_given, *flags, help=_help(option), metavar=_metavar(option), min=least, max=most,
+        rich_help_panel="Filters" if option.field in options_of(Filters) else None,
+    )  # fmt: skip
     return inspect.Parameter(
         option.field, inspect.Parameter.KEYWORD_ONLY, default=parameter, annotation=option.annotation
     )
