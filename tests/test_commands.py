@@ -121,15 +121,15 @@ def test_each_command_has_two_examples_which_can_be_parsed(leaves):
             command.make_context(name, shlex.split(line.removeprefix(f"musicsim {name}")))
 
 
-READING = (
+RUNNABLE = (
     "info", "list", "similar", "playlist", "dialects", "albums list", "models list", "imports", "artists",
     "failed", "missing", "guess", "rules list", "tags runs", "splits list", "server list", "libraries list", "factors",
-    "settings", "help", "answers reasons",
+    "settings", "help", "answers reasons", "rules save", "export",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", READING)
-def test_examples_that_only_read_run(leaves, tiny_library, tmp_path, monkeypatch, name):
+@pytest.mark.parametrize("name", RUNNABLE)
+def test_examples_run_on_a_small_library(leaves, tiny_library, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     for line in examples_of(leaves[name]):
         words = shlex.split(line)[1:]
