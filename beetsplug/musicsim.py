@@ -30,7 +30,7 @@ class MusicsimPlugin(BeetsPlugin):
         similar.parser.add_option("-n", "--number", type="int", default=10, help="number of songs (10)")
         similar.func = self._similar
         simlist = ui.Subcommand("simlist", help="generate a playlist that begins with the song matching a query")
-        simlist.parser.add_option("--minutes", type="float", default=60.0, help="length in minutes (60)")
+        simlist.parser.add_option("--minutes", type="float", help="length in minutes; an hour by default")
         simlist.func = self._simlist
         for command in (similar, simlist):
             command.parser.usage = f"%prog {command.name} QUERY [options]"

@@ -49,6 +49,9 @@ def _load(name: str, command: Any) -> Any:
     loaded.name, loaded.rich_help_panel = name, command.rich_help_panel
     loaded.short_help = loaded.help.partition("\n")[0]  # Typer would cut it
     loaded.help = _format_help(loaded.help)
+    if loaded.epilog:
+        heading, *examples = loaded.epilog.split("\n\n")
+        loaded.epilog = "\n".join([f"{heading}\n\n```text", *examples, "```"])
     if hasattr(loaded, "commands"):
         loaded.commands = {key: _load(key, one) for key, one in loaded.commands.items() if not one.hidden}
     return loaded
@@ -75,14 +78,7 @@ def describe_commands() -> str:
         text += f"\n## {panel}\n\n{''.join(sections).rstrip()}\n"
     top.commands = {}
     before = get_docs_for_click(obj=top, ctx=context, indent=1, name="musicsim", title="Options before the command")
-    return _link_documents(f"{text}\n{before.rstrip()}\n")
-
-
-def _link_documents(text: str) -> str:
-    """Replace the path of each document by a link."""
-    return re.sub(
-        r"docs/(?:\w+/)*(\w+\.md)", lambda path: f"[{path[1]}]({os.path.relpath(ROOT / path[0], FOLDER)})", text
-    )
+    return f"{text}\n{before.rstrip()}\n"
 
 
 def list_requests(*, is_public: bool) -> dict[str, Any]:

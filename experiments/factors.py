@@ -1,8 +1,8 @@
 """Factors in real music: how often the nearest pieces by timbre, rhythm or harmony alone are by the same composer.
 
 P@1 and P@5 are the shares of pieces by the same composer among the nearest and the five nearest, for composers with
-five or more pieces. Rankings are those of ``--by``: distances in one factor, without hub reduction. The first row is
-Sound, ranked the same way; the second is Sound as search ranks it. Leads over the first row are paired. Intervals
+five or more pieces. Rankings are those of ``--factor``: distances in one factor, without hub reduction. The first row
+is Sound, ranked the same way; the second is Sound as search ranks it. Leads over the first row are paired. Intervals
 (95 %) are over the composers. A composer is not a ground truth for rhythm or harmony: the experiment only shows how
 much of the similarity of a composer's pieces each factor contains.
 

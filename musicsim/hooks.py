@@ -58,7 +58,9 @@ class Command:
     help: str
     """One sentence."""
     panel: str = ""
-    """Heading of the command in ``musicsim --help``; a new one adds a panel."""
+    """Group of the command: ``musicsim help PANEL`` lists it; a new one adds a group."""
+    is_main: bool = False
+    """True if ``musicsim --help`` lists the command, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,8 +185,8 @@ class Library:
             The first song; any by default.
         through : sequence of int or str
             Songs to pass through. The playlist ends with the last one.
-        length : int, optional; number of songs, 12 by default
-        minutes : float, optional; duration instead of a number of songs
+        length : int, optional; number of songs instead of minutes
+        minutes : float, optional; duration, 60 by default
         model : str, optional; the model in use by default
         random_state : int, optional; the same seed gives the same playlist
         **options

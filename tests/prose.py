@@ -40,6 +40,8 @@ CODE = re.compile(r"\b(?:SELECT|INSERT|UPDATE|CREATE|DELETE|PRAGMA)\b|<\w+[ >]|[
 DEFINITION = re.compile(r"^\s*[\w*, `]+ : .*$", re.M)
 # code, equations and generated tables of documents
 NO_PROSE = re.compile(r"```.*?```|<!-- results.*?<!-- end -->|\$\$.*?\$\$", re.S)
+# the last lines of a command's docstring
+EXAMPLES = re.compile(r"Examples:\n(?: +musicsim .*\n)+")
 BREAKS = re.compile(
     r"("
     # the end of a sentence, not of an abbreviation
@@ -90,7 +92,8 @@ def read_source(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node):
             docstring = node.body[0].value  # type: ignore[attr-defined]
             docstrings.add(docstring)
-            yield from ((docstring.lineno + before, sentence) for before, sentence in split_sentences(docstring.value))
+            text = EXAMPLES.sub("", docstring.value)
+            yield from ((docstring.lineno + before, sentence) for before, sentence in split_sentences(text))
     inside = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes if path.is_relative_to(CHECKOUT / "musicsim") else ():
         text = ""

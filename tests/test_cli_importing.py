@@ -25,7 +25,7 @@ def test_import_dry_run_list_and_undo(tiny_library, history):
     assert tried["skipped"] == [{"reason": "no artist or title", "count": 1, "places": ["plays.csv, line 5"]}]
     assert [close["title"] for close in tried["close"]] == ["Song tonez 1"]
     assert tiny_library.counts()["plays"] == 0
-    made = json.loads(run("import", history, "--accept", 0.9, "--json", library=library)[0])
+    made = json.loads(run("import", history, "--min-score", 0.9, "--json", library=library)[0])
     assert (made["matched"], tiny_library.counts()["plays"]) == (2, 5)
     listed = json.loads(run("imports", "--json", library=library)[0])
     assert [(e["id"], e["files"], e["matched"]) for e in listed["imports"]] == [(made["import"], "plays.csv", 2)]

@@ -23,7 +23,7 @@ def library(tiny_library):
 
 
 def test_json_contains_every_score(library):
-    out, _ = run("evaluate", "--by", "genre", "--hubs", 3, "--json", library=library)
+    out, _ = run("evaluate", "--truth", "genre", "--hubs", 3, "--json", library=library)
     found = json.loads(out)
     assert found["by"] == "genre"
     model, codewords = found["models"]
@@ -40,16 +40,16 @@ def test_json_contains_every_score(library):
 
 
 def test_prints_tables_without_json_option(library):
-    out, err = run("evaluate", "--model", "Sound", "--by", "genre", library=library)
+    out, err = run("evaluate", "--model", "Sound", "--truth", "genre", library=library)
     for words in ("AUC", "P@10", "hubness", "coverage", "Pitched", "hub reduction", "8 query songs, 4 skipped"):
         assert words in out
     assert "Traceback" not in err
 
 
 def test_invalid_options_give_clear_errors(library, store):
-    assert "sittings" in run("evaluate", "--by", "mood", library=library, expect=2)[1]
+    assert "sittings" in run("evaluate", "--truth", "mood", library=library, expect=2)[1]
     assert "does not have a model" in run("evaluate", "--model", "other", library=library, expect=1)[1]
-    assert "plays" in run("evaluate", "--by", "plays", library=library, expect=1)[1]
+    assert "plays" in run("evaluate", "--truth", "plays", library=library, expect=1)[1]
     folder = store.folder
     store.close()
     assert "Add some songs" in run("evaluate", library=folder, expect=1)[1]
@@ -67,18 +67,18 @@ def damage_by_nan(file):
 def test_damaged_model_is_reported_and_others_evaluated(library, damage, name):
     with Library.open(library) as opened:
         damage(opened.models.path(opened.models.find(name).id) / "vectors.f32")
-    found = json.loads(run("evaluate", "--by", "genre", "--json", library=library, expect=3)[0])
+    found = json.loads(run("evaluate", "--truth", "genre", "--json", library=library, expect=3)[0])
     (other,) = {"Sound", "Codewords"} - {name}
     assert [one["model"] for one in found["models"]] == [other]
     (failed,) = found["failed"]
     assert failed["model"] == name
     assert "damaged" in failed["reason"]
-    out, err = run("evaluate", "--by", "genre", library=library, expect=3)
+    out, err = run("evaluate", "--truth", "genre", library=library, expect=3)
     assert "8 query songs, 4 skipped" in out
     assert f"not evaluated: {name}: " in err
-    _, err = run("evaluate", "--by", "genre", "--model", name, library=library, expect=1)
+    _, err = run("evaluate", "--truth", "genre", "--model", name, library=library, expect=1)
     assert "damaged" in err, "alone it is an error as any other"
-    run("evaluate", "--by", "genre", "--model", other, library=library)
+    run("evaluate", "--truth", "genre", "--model", other, library=library)
 
 
 def test_evaluation_of_learned_model_shows_held_out_scores(library):
@@ -93,7 +93,7 @@ def test_evaluation_of_learned_model_shows_held_out_scores(library):
     }
     with Library.open(library) as opened:
         save_report(opened.models.path(opened.models.active().id), report)
-    out, _ = run("evaluate", "--by", "genre", library=library)
+    out, _ = run("evaluate", "--truth", "genre", library=library)
     assert "0.500 > 0.700" in out
     assert "held-out artists" in out.lower()
 
@@ -103,11 +103,11 @@ def test_compares_index_types(library, tmp_path):
     folder = tmp_path / "many" / "library"
     folder.parent.mkdir()
     write_library(folder, 1200, n_dimensions=20).close()
-    found = json.loads(run("evaluate", "--search", "--json", library=folder)[0])
+    found = json.loads(run("evaluate", "--search-speed", "--json", library=folder)[0])
     assert [row["kind"] for row in found["rows"]] == ["partition", "exact"]
     assert all(row["recall"] > 0.9 for row in found["rows"])
-    out, _ = run("evaluate", "--search", library=folder)
+    out, _ = run("evaluate", "--search-speed", library=folder)
     for text in ("Partition", "Exact (in use)", "ms per query", "200 query songs"):
         assert text in out
-    assert "at least 1,000 songs" in run("evaluate", "--search", library=library, expect=1)[1]
-    assert "no other options" in run("evaluate", "--search", "--by", "genre", library=library, expect=2)[1]
+    assert "at least 1,000 songs" in run("evaluate", "--search-speed", library=library, expect=1)[1]
+    assert "no other options" in run("evaluate", "--search-speed", "--truth", "genre", library=library, expect=2)[1]

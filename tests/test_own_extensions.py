@@ -77,7 +77,7 @@ def test_template_works_as_printed(outside):
     (outside.folder / "long_songs.py").write_text(template, encoding="utf-8")
     listed = outside.run("long-songs", "-n", "2")
     assert re.fullmatch(r"(\d+\.\d min  .+\n){2}", listed.stdout), listed.stderr
-    assert "long-songs" in outside.run("--help").stdout
+    assert "long-songs" in outside.run("help", "listen").stdout
     opened = outside.python(
         "-c",
         "from tests.pages.actions import open_page\napp = open_page('library', 'long_songs')\n"
@@ -119,7 +119,7 @@ def test_import_format_works_as_printed(outside):
 
 def test_public_demonstration_does_not_load_the_folder(outside):
     (outside.folder / "long_songs.py").write_text(read_template(), encoding="utf-8")
-    assert "long-songs" not in outside.run("--help", MUSICSIM_PUBLIC="1").stdout
+    assert "long-songs" not in outside.run("help", MUSICSIM_PUBLIC="1").stdout
 
 
 def test_job_of_a_folder_runs_in_its_own_process(outside):

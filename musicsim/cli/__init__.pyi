@@ -13,6 +13,7 @@ from .console import job_bar as job_bar
 from .console import open_library as open_library
 from .console import plain as plain
 from .console import progress_bar as progress_bar
+from .console import report as report
 from .console import show as show
 from .console import song_json as song_json
 from .console import warn as warn

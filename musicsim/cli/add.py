@@ -50,7 +50,12 @@ def add(
         ),
     ] = None,
 ) -> None:
-    """Unchanged songs are not analyzed again. A file that you name explicitly is added even if it is short."""
+    """Unchanged songs are not analyzed again. A file that you name explicitly is added even if it is short.
+
+    Examples:
+        musicsim add ~/Music
+        musicsim add ~/Downloads/song.mp3 --library ~/jazz
+    """
     if not sources:
         raise typer.BadParameter("give a folder or a file.")
     with open_library(library, create=True) as lib:
@@ -73,6 +78,10 @@ def scan(
     as_json: JsonOption = False,
     workers: _Workers = None,
 ) -> None:
+    """Examples:
+    musicsim scan
+    musicsim scan ~/Music/New --json
+    """
     with open_library(library) as lib:
         paths = [str(libraries.absolute(folder)) for folder in folders or ()]
         with use_pool(lib), job_bar(lib, "scan", folders=paths) as progress:
@@ -111,6 +120,10 @@ def demo(
     as_json: JsonOption = False,
     seed: Annotated[int, typer.Option(help="A different seed composes different music.")] = 0,
 ) -> None:
+    """Examples:
+    musicsim demo
+    musicsim demo --seed 7 --library ~/other-demo
+    """
     with open_library(library, create=True) as lib:
         with job_bar(lib, "demo", seed=seed) as progress:
             if not refresh.build_demo(lib, seed=seed, progress=progress):

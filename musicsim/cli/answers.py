@@ -23,6 +23,10 @@ def _export(
     """Write all answers to a CSV file that can be imported into another library.
 
     The file contains listeners' names, song titles, and the last parts of the songs' paths.
+
+    Examples:
+        musicsim answers export answers.csv
+        musicsim answers export ~/answers.csv --library ~/jazz
     """
     with open_library(library) as lib:
         n_answers = export_answers(lib, file.expanduser())
@@ -48,6 +52,10 @@ def _import(
     """Import answers from a file; known answers are skipped.
 
     Exits with code 3 if rows were left out because they are invalid or their songs are not in the library.
+
+    Examples:
+        musicsim answers import answers.csv
+        musicsim answers import comparisons_final.csv --json
     """
     with open_library(library) as lib:
         result = import_answers(lib, file.expanduser())

@@ -16,7 +16,7 @@ import uvicorn
 from musicsim.api.connections import FairProtocol, PatientProtocol
 from musicsim.api.token_gate import VARIABLE, load_token
 from musicsim.cli.addresses import is_open_to_others, listen, urls
-from musicsim.cli.console import LibraryOption
+from musicsim.cli.console import JsonOption, LibraryOption, report
 from musicsim.errors import MusicsimError
 from musicsim.explorer import default_folder, jobs
 from musicsim.explorer.libraries import library_folders
@@ -32,7 +32,8 @@ _MAX_CONNECTIONS = 2_000  # simultaneous connections from visitors; further requ
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME")
 _PATIENCE_S = 30  # a browser tab in the background, or a busy machine, may be slow
 _LAST_ANSWERS_S = 3  # time to finish responses at shutdown; a paused song keeps its connection open
-_PUBLIC = "A public demonstration: visitors can listen and search, but not edit. See docs/host/public_demo.md."
+_PUBLIC = "A public demonstration: visitors can listen and search, but not edit."
+_COMPOSING = "Composing 360 songs for the demo takes one to two minutes; you can play each one as it arrives."
 _MAY = "can listen to, change and delete the library, and read music files on this machine"
 _WITH_TOKEN = f"Anyone who has this address {_MAY}. To make a new one, add --new-token."
 _WITHOUT_TOKEN = f"Anyone who can reach this address {_MAY}: restrict access with a firewall."
@@ -85,6 +86,7 @@ def _running_jobs() -> Iterator[Job]:
 
 def run_app(
     library: LibraryOption = None,
+    as_json: JsonOption = False,
     host: Annotated[
         str | None,
         typer.Option(
@@ -125,6 +127,10 @@ def run_app(
         ),
     ] = None,
 ) -> None:
+    """Examples:
+    musicsim app
+    musicsim app --library ~/jazz --port 8600 --no-browser
+    """
     sockets = listen(host, port)
     names = [os.environ.get("MUSICSIM_ALLOWED_HOSTS", ""), *(allow_host or ())]
     if host and host not in {one.getsockname()[0] for one in sockets}:  # a host name, not a numeric address
@@ -145,13 +151,14 @@ def run_app(
     is_composing = demo and not public and _start_demo()  # first, because importing the server takes seconds
     server = _make_server(public=public)
     addresses = [f"{url}/?token={quote(os.environ[VARIABLE])}" if needs_token else url for url in urls(host, sockets)]
-    typer.echo(f"musicsim is running at {' and '.join(addresses)}; press Ctrl+C to stop it.")
+    sentences = [f"musicsim is running at {' and '.join(addresses)}; press Ctrl+C to stop it."]
     if public:
-        typer.echo(_PUBLIC)
+        sentences.append(_PUBLIC)
     elif needs_token or is_open_to_others(sockets):
-        typer.echo(_WITH_TOKEN if needs_token else _WITHOUT_TOKEN)
+        sentences.append(_WITH_TOKEN if needs_token else _WITHOUT_TOKEN)
     if is_composing:
-        typer.echo("Composing 360 songs for the demo takes one to two minutes; you can play each one as it arrives.")
+        sentences.append(_COMPOSING)
+    report({"addresses": addresses, "notes": sentences[1:]}, "\n".join(sentences), as_json=as_json)
     # without a screen, Python would start a text browser
     if browser and (sys.platform != "linux" or any(os.environ.get(name) for name in _SCREENS)):
         threading.Thread(target=webbrowser.open, args=(addresses[0],), daemon=True).start()
@@ -159,4 +166,5 @@ def run_app(
         server.run(sockets)
     for job in () if public else _running_jobs():
         title = jobs.job_kinds()[job.kind].title
-        typer.echo(f"{title} continues without the app; to cancel it, start the app again and click Cancel.")
+        sentence = f"{title} continues without the app; to cancel it, start the app again and click Cancel."
+        report({"continues": job.kind}, sentence, as_json=as_json)

@@ -27,7 +27,12 @@ def backup(
     ] = False,
     yes: YesOption = False,
 ) -> None:
-    """The app can keep running; the backup is a consistent copy of the library."""
+    """The app can keep running; the backup is a consistent copy of the library.
+
+    Examples:
+        musicsim backup music.tar.zst
+        musicsim backup /mnt/usb/music.tar.zst --with-passwords
+    """
     question = f"Anyone with access to {file} can use your passwords and servers. Include the passwords?"
     if with_passwords and not confirm(question, yes=yes):
         raise LibraryError(f"{file}: nothing was written. Use --yes to include passwords, or omit --with-passwords.")
@@ -62,6 +67,10 @@ def restore(
 ) -> None:
     """The backup is checked before anything changes. This machine's settings do not change. If the backup contains
     music at remote addresses or in folders that are new to the library, you are asked to confirm them.
+
+    Examples:
+        musicsim restore music.tar.zst --library ~/restored
+        musicsim restore --small
     """
     if small:
         if with_passwords:

@@ -7,6 +7,7 @@ canceled.
 
 import logging
 import sys
+from copy import copy
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -14,7 +15,8 @@ from typer.core import TyperGroup
 
 import musicsim
 from musicsim import logs
-from musicsim.cli.lazy import lazy_commands
+from musicsim.cli.lazy import LazyCommand, lazy_commands
+from musicsim.cli.old_options import rename_options
 from musicsim.cli.terminal import STOPPED, errors, safe
 from musicsim.commit import commit
 from musicsim.errors import MusicsimError, StorageError
@@ -26,53 +28,68 @@ __all__ = ["COMMANDS", "main", "program"]
 
 _log = logging.getLogger(__name__)
 _STORAGE_FAILED = 4
-# Headings in `musicsim --help`, in this order; only extensions have commands below the two that are not constants.
-_START, _SEARCH, _LEARN, _LIBRARY = "Start", "Search and playlists", "Learn", "Library"
-_RESEARCH, _KEEP = "Research", "Maintain"
-_PANELS = (_START, _SEARCH, _LEARN, _LIBRARY, "Connect", _RESEARCH, _KEEP, "Host")
+# Groups of commands, in this order; only extensions have commands in the three that are not constants.
+_START, _LISTEN, _IMPROVE, _LIBRARY, _RESEARCH, _KEEP = "Start", "Listen", "Improve", "Library", "Research", "Maintain"
+_PANELS = (_START, _LISTEN, _IMPROVE, _LIBRARY, "Connect", _RESEARCH, _KEEP, "Host")
 
 COMMANDS = {
-    "app": Command("app:run_app", "Open the app in the browser.", _START),
-    "add": Command("add:add", "Add folders or files, then update the model and the map.", _START),
-    "scan": Command(
-        "add:scan", "Scan the library's folders again for new, changed, moved and missing files.", _LIBRARY
-    ),
+    "app": Command("app:run_app", "Open the app in the browser.", _START, is_main=True),
+    "add": Command("add:add", "Add folders or files, then update the model and the map.", _START, is_main=True),
     "demo": Command(
-        "add:demo", "Compose the demo collection, add it, and import its listeners, tags and playlists.", _START
+        "add:demo",
+        "Compose the demo collection, add it, and import its listeners, tags and playlists.",
+        _START,
+        is_main=True,
+    ),
+    "scan": Command(
+        "add:scan", "Scan the library's folders again for new, changed, moved and missing files.", _START, is_main=True
+    ),
+    "info": Command(
+        "info:info", "Show the contents of the library, the model in use, and the running job.", _START, is_main=True
+    ),
+    "help": Command("help:show_help", "Show the help of a command, or list the commands of a group.", _KEEP),
+    "list": Command("list:list_songs", "List the songs in the library.", _LISTEN, is_main=True),
+    "similar": Command(
+        "similar:similar",
+        "List the songs most similar to a file, to songs in the library, or to a description in words.",
+        _LISTEN,
+        is_main=True,
+    ),
+    "playlist": Command(
+        "playlist:playlist",
+        "Generate a playlist of songs that have something in common; every step shows its reason.",
+        _LISTEN,
+        is_main=True,
+    ),
+    "dialects": Command(
+        "playlist:dialects", "List the kinds of playlists that have their own weights, with gains and sources.", _LISTEN
+    ),
+    "train": Command(
+        "train:train", "Train a similarity model, and evaluate it on held-out artists.", _IMPROVE, is_main=True
+    ),
+    "models": Command(
+        "models:group", "List, use, rename, delete, export, import and add models.", _IMPROVE, is_main=True
     ),
     "import": Command(
-        "imports:import_listening", "Import plays, tags and playlists from other programs and services.", _LIBRARY
+        "imports:import_listening",
+        "Import plays, tags and playlists from other programs and services.",
+        _IMPROVE,
+        is_main=True,
     ),
     "imports": Command(
-        "imports:imports", "List imports, newest first, and count imported songs that are not in the library.", _LIBRARY
+        "imports:imports", "List imports, newest first, and count imported songs that are not in the library.", _IMPROVE
     ),
-    "info": Command("info:info", "Show the contents of the library, the model in use, and the running job.", _LIBRARY),
-    "list": Command("list:list_songs", "List the songs in the library.", _LIBRARY),
-    "edit": Command("edit:edit", "Edit the tags of songs; your music files are not changed.", _LIBRARY),
-    "artists": Command("edit:artists", "List artists that probably have several spellings, and merge them.", _LIBRARY),
+    "edit": Command("edit:edit", "Edit the tags of songs; your music files are not changed.", _IMPROVE),
+    "artists": Command("edit:artists", "List artists that probably have several spellings, and merge them.", _IMPROVE),
     "duplicates": Command(
-        "edit:duplicates", "List duplicate songs; results and playlists show only the first of each group.", _LIBRARY
+        "edit:duplicates", "List duplicate songs; results and playlists show only the first of each group.", _IMPROVE
     ),
+    "libraries": Command("libraries:group", "List and create libraries, and choose the default one.", _LIBRARY),
     "failed": Command("edit:list_failures", "List failed and skipped files, with reasons.", _LIBRARY),
     "missing": Command("edit:list_missing", "List songs whose files are missing.", _LIBRARY),
     "forget": Command(
         "edit:forget", "Remove a folder and its songs from the library; your music files are not changed.", _LIBRARY
     ),
-    "similar": Command(
-        "similar:similar",
-        "List the songs most similar to a file, to songs in the library, or to a description in words.",
-        _SEARCH,
-    ),
-    "playlist": Command(
-        "playlist:playlist",
-        "Generate a playlist of songs that have something in common; every step shows its reason.",
-        _SEARCH,
-    ),
-    "dialects": Command(
-        "playlist:dialects", "List the kinds of playlists that have their own weights, with gains and sources.", _SEARCH
-    ),
-    "train": Command("train:train", "Train a similarity model, and evaluate it on held-out artists.", _LEARN),
-    "models": Command("models:group", "List, use, rename, delete, export, import and add models.", _LEARN),
     "evaluate": Command(
         "evaluate:evaluate", "Evaluate each model: rankings, genres, confusions, hubs and coverage.", _RESEARCH
     ),
@@ -104,11 +121,33 @@ class _Group(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        commands = lazy_commands(COMMANDS).items()
-        panels = {name: getattr(command, "rich_help_panel", None) or "" for name, command in commands}
         place = {panel: place for place, panel in enumerate(_PANELS)}
-        self.commands.update(sorted(commands, key=lambda item: place.get(panels[item[0]], len(place))))
+        commands = lazy_commands(COMMANDS)
+        for name in sorted(commands, key=lambda name: place.get(commands[name].record.panel, len(place))):
+            self.commands[name] = commands[name]
         self.commands["run-job"].hidden = True
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the options before the command, and give the command's options their new names."""
+        return super().parse_args(ctx, rename_options(args))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of the program with its main commands, and the names of all groups."""
+        groups, shown = self.groups(), copy(self)
+        shown.commands = {
+            name: one for name, one in self.commands.items() if isinstance(one, LazyCommand) and one.record.is_main
+        }
+        more = [name for name, commands in groups.items() if not all(one.record.is_main for one in commands)]
+        shown.epilog = f"More: musicsim help {'|'.join(more)}"
+        TyperGroup.format_help(shown, ctx, formatter)
+
+    def groups(self) -> dict[str, list[LazyCommand]]:
+        """Return the visible commands of each group, keyed by the group's name in lower case."""
+        groups: dict[str, list[LazyCommand]] = {}
+        for command in self.commands.values():
+            if isinstance(command, LazyCommand) and not command.hidden:
+                groups.setdefault((command.record.panel or "others").lower(), []).append(command)
+        return groups
 
 
 program = typer.Typer(

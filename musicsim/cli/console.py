@@ -71,17 +71,28 @@ def emit(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=True, default=str), flush=True)  # noqa: T201  # this is the program's output
 
 
+def report(facts: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
+    """Print the outcome of a command: the facts as JSON, or a sentence."""
+    emit(facts) if as_json else echo(sentence)
+
+
 def show(
     columns: Collection[Column | str],
     rows: Iterable[Iterable[object]],
     *,
     caption: str | Sequence[str] = "",
     title: str = "",
+    empty: str = "",
 ) -> None:
     """Print a table; without columns, omit the header. Cells that are None are empty.
 
-    A list of texts, as a cell or caption, is shown as one line per text.
+    A list of texts, as a cell or caption, is shown as one line per text. Without rows, only the sentence `empty` is
+    shown, if it is given.
     """
+    rows = list(rows)
+    if empty and not rows:
+        echo(empty)
+        return
     table = Table(*columns, show_header=bool(columns), caption=_lines_of(caption) or None, title=safe(title) or None)
     for row in rows:
         table.add_row(*map(_lines_of, row))

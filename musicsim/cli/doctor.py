@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from musicsim.cli import console
 from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, progress_bar
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.explorer import default_folder
@@ -23,6 +24,10 @@ def doctor(
     as_json: JsonOption = False,
     fix: Annotated[bool, typer.Option("--fix", help="Make repairs that cannot lose data, and list them.")] = False,
 ) -> None:
+    """Examples:
+    musicsim doctor
+    musicsim doctor --fix
+    """
     folder, done = _folder(library), []
     with ExitStack() as stack:
         opened = _open(folder, stack)
@@ -47,13 +52,18 @@ def doctor(
 def report(
     file: Annotated[Path, typer.Argument(help="File to write; JSON if its name ends in .json, otherwise text.")],
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim report report.txt
+    musicsim report report.json --library ~/jazz
+    """
     folder = _folder(library)
     with ExitStack() as stack:
         opened = _open(folder, stack)
         lib = None if isinstance(opened, Finding) else opened
         write_report(bug_report(_examine(folder, opened), folder, lib), file.expanduser().absolute())
-    echo(f"{file} was written. Read it before you send it.")
+    console.report({"file": str(file)}, f"{file} was written. Read it before you send it.", as_json=as_json)
 
 
 def _open(folder: Path, stack: ExitStack) -> Library | Finding:

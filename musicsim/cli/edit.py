@@ -39,7 +39,12 @@ def edit(
     genre: Annotated[str | None, typer.Option(help="New genre.")] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Restore the files' own tags.")] = False,
 ) -> None:
-    """An empty string clears a tag."""
+    """An empty string clears a tag.
+
+    Examples:
+        musicsim edit 12 --title "So What"
+        musicsim edit 12 13 14 --genre Jazz --year 1959
+    """
     tags = {
         "title": title, "artist": artist, "album_artist": album_artist, "album": album, "track": track, "year": year,
         "genre": genre,
@@ -70,19 +75,25 @@ def artists(
         list[str] | None, typer.Option(help="A spelling to merge; can be repeated.", metavar="ARTIST")
     ] = None,
     into: Annotated[str | None, typer.Option(help="The artist to merge the spellings into.", metavar="ARTIST")] = None,
-    part: Annotated[str | None, typer.Option(help="Undo the merges into this artist.", metavar="ARTIST")] = None,
+    unmerge: Annotated[str | None, typer.Option(help="Undo the merges into this artist.", metavar="ARTIST")] = None,
 ) -> None:
+    """Examples:
+    musicsim artists
+    musicsim artists --merge Beatles --into "The Beatles"
+    """
     with open_library(library) as lib:
         if merge:
             if not into:
                 raise typer.BadParameter("give the artist to merge them into: --into NAME")
             lib.edits.merge(merge, into)
-        if part:
-            lib.edits.part(part)
+        if unmerge:
+            lib.edits.part(unmerge)
         suggestions, aliases = lib.edits.suggestions(), lib.edits.aliases()
     if as_json:
         emit({"suggestions": [[names[0], list(names)] for names in suggestions], "merged": aliases})
         return
+    if not (suggestions or aliases):
+        echo("No artist has several spellings. To merge two names, use --merge NAME --into ARTIST.")
     for names in suggestions:
         echo(f"{names[0]}: {', '.join(names)}")
     for spelling, artist in aliases.items():
@@ -92,15 +103,19 @@ def artists(
 def duplicates(
     library: LibraryOption = None,
     as_json: JsonOption = False,
-    part: Annotated[
+    separate: Annotated[
         tuple[int, int] | None, typer.Option(help="Mark two songs, given by id, as different.", metavar="ID ID")
     ] = None,
     join: Annotated[
-        tuple[int, int] | None, typer.Option(help="Undo --part for two songs, given by id.", metavar="ID ID")
+        tuple[int, int] | None, typer.Option(help="Undo --separate for two songs, given by id.", metavar="ID ID")
     ] = None,
 ) -> None:
+    """Examples:
+    musicsim duplicates
+    musicsim duplicates --separate 12 40
+    """
     with open_library(library) as lib:
-        for pair, is_same in ((part, False), (join, True)):
+        for pair, is_same in ((separate, False), (join, True)):
             if pair is not None and not lib.duplicates.judge(pair, is_same=is_same):
                 raise NotFoundError(f"{pair[0]} and {pair[1]} are not listed as duplicates.")
         pairs = lib.duplicates.pairs()
@@ -118,17 +133,27 @@ def duplicates(
         for number, group in enumerate(matched, 1)
         for song, match in group
     ]
-    show(("group", "id", "title", "artist", "length", "match", "file"), rows)
+    show(
+        ("group", "id", "title", "artist", "length", "match", "file"),
+        rows,
+        empty="No songs are duplicates. After you add music, look again.",
+    )
 
 
 def list_failures(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Examples:
+    musicsim failed
+    musicsim failed --json
+    """
     with open_library(library) as lib:
         failures = lib.files.failures()
     if as_json:
         emit([failure_json(f) for f in failures])
-    else:
+    elif failures:
         for failure in failures:
             echo(failure.reason)
+    else:
+        echo("No files failed or were skipped. `musicsim scan` looks for new files.")
     if any(f.kind not in SKIPPED for f in failures):
         raise typer.Exit(SOME_FAILED)
 
@@ -140,7 +165,12 @@ def list_missing(
         bool, typer.Option("--forget", help="Remove these songs, with their plays, tags and playlist entries.")
     ] = False,
 ) -> None:
-    """A missing song returns with its plays and playlists when its file is found again."""
+    """A missing song returns with its plays and playlists when its file is found again.
+
+    Examples:
+        musicsim missing
+        musicsim missing --forget
+    """
     with open_library(library) as lib:
         songs = lib.missing_songs()
         if forget_all:
@@ -150,7 +180,9 @@ def list_missing(
         return
     for song in songs:
         echo(f"{song.id}  {song.label}  {song.path}")
-    if forget_all:
+    if not songs:
+        echo("No songs are missing. `musicsim scan` looks at the files again.")
+    elif forget_all:
         typer.echo(f"{count(len(songs), 'song')} removed.")
 
 
@@ -161,6 +193,10 @@ def forget(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim forget ~/Music/Old
+    musicsim forget /mnt/usb --library ~/jazz
+    """
     with open_library(library) as lib:
         root = absolute(folder)
         if root not in lib.files.roots():

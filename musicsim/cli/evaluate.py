@@ -41,7 +41,7 @@ def evaluate(
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="Evaluate only this model; can be repeated.")
     ] = None,
-    by: Annotated[
+    truth: Annotated[
         str | None, typer.Option(help=f"Ground truth for similarity: {', '.join(TRAINING_KINDS)}.", metavar="KIND")
     ] = None,
     split: Annotated[
@@ -50,24 +50,28 @@ def evaluate(
     ] = None,
     hubs: Annotated[int, typer.Option(help="Number of hubs to list.", min=0)] = 5,
     search: Annotated[
-        bool, typer.Option("--search", help="Measure only the recall and speed of each kind of search index.")
+        bool, typer.Option("--search-speed", help="Measure only the recall and speed of each kind of search index.")
     ] = False,
 ) -> None:
+    """Examples:
+    musicsim evaluate --truth genre
+    musicsim evaluate --model Sound --model Mine --json
+    """
     if search:
-        if by or split or len(model or ()) > 1:
-            raise typer.BadParameter("accepts only one --model and no other options.", param_hint="--search")
+        if truth or split or len(model or ()) > 1:
+            raise typer.BadParameter("accepts only one --model and no other options.", param_hint="--search-speed")
         _show_search_speed(library, model[0] if model else None, as_json=as_json)
         return
     with open_library(library) as lib, use_pool(lib), progress_bar() as progress:
         records = [lib.models.find(name) for name in model] if model else lib.models.all()
-        covered = find_coverage(lib, records, by)
+        covered = find_coverage(lib, records, truth)
         results, failed = _each(lib, records, covered.kind, split, progress)
         faults = list_known_faults(lib)
         songs = {song.id: song for song in lib.songs()}
     if as_json:
         rendered = [_as_json(one, songs, hubs) for one in results]
-        truth = {"by": covered.kind, "detail": covered.detail, "split": split}
-        emit(truth | {"known_faults": faults, "models": rendered, "failed": failed})
+        about = {"by": covered.kind, "detail": covered.detail, "split": split}
+        emit(about | {"known_faults": faults, "models": rendered, "failed": failed})
     else:
         by_split = f" Split {split}: test songs are the queries, and training songs are the results." if split else ""
         _show(results, songs, hubs, f"Ground truth: {TRAINING_KINDS[covered.kind].words} ({covered.detail}).{by_split}")
@@ -207,7 +211,7 @@ def replace_nan(value: Any) -> Any:
 def find_coverage(library: Library, records: Sequence[ModelRecord], kind: str | None) -> Coverage:
     """Return the coverage of a kind of ground truth; by default, use the first kind with relevant songs."""
     if kind is not None and kind not in TRAINING_KINDS:
-        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(TRAINING_KINDS)}.", param_hint="--by")
+        raise typer.BadParameter(f"{kind!r} should be one of {', '.join(TRAINING_KINDS)}.", param_hint="--truth")
     if not records:
         raise NotFoundError("this library does not have a similarity model yet. Add some songs first.")
     for covered in _coverages(library, records):

@@ -34,15 +34,19 @@ def import_listening(
         str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252, if the files are not UTF-8.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported; write nothing.")] = False,
-    accept: Annotated[
+    min_score: Annotated[
         float | None, typer.Option(min=0, max=1, help="Also accept similar spellings with at least this score.")
     ] = None,
     undo: Annotated[int | None, typer.Option(help="Undo the import with this number.")] = None,
 ) -> None:
-    """Sources: Last.fm, ListenBrainz, Spotify and other programs (docs/listen/teaching.md), beets (library.db),
+    """Sources: Last.fm, ListenBrainz, Spotify and other programs, beets (library.db),
     playlist files (M3U, PLS, XSPF, JSPF), and your own CSV files. Songs are matched by file path, then by MusicBrainz
     id, then by artist and title. Unmatched plays and tags are kept and matched later. Importing a file again replaces
     its earlier import.
+
+    Examples:
+        musicsim import scrobbles.csv --listener anna
+        musicsim import ~/Music/playlists --dry-run
     """
     if (undo is None) == (not files):
         raise typer.BadParameter("give files to import, or the number of an import to --undo")
@@ -51,7 +55,7 @@ def import_listening(
             entry = lib.listening.undo(undo)
             emit(_entry_json(entry)) if as_json else echo(f"import {entry.id} ({entry.name}) was undone.")
             return
-        seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else accept or 2.0)
+        seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else min_score or 2.0)
     result = _preview_json(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}
     if done:
         result |= {"matched": done.n_matched, "recording_ids": done.n_recording_ids}
@@ -142,6 +146,10 @@ def _show(result: dict[str, Any]) -> None:
 
 
 def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Examples:
+    musicsim imports
+    musicsim imports --json
+    """
     with open_library(library) as lib:
         entries, n_waiting = lib.listening.imports(), len(lib.listening.list_unmatched())
     if as_json:
@@ -154,8 +162,10 @@ def imports(library: LibraryOption = None, as_json: JsonOption = False) -> None:
         )
         for e in entries
     ]
-    show(["import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to"], rows)
-    typer.echo(f"{count_are(n_waiting, 'imported song')} not in the library.")
+    names = ["import", "date", "files", "format", "listener", "rows", "songs", "matched", "from", "to"]
+    show(names, rows, empty="Nothing was imported. Import plays, tags or playlists with `musicsim import FILE`.")
+    if rows:
+        typer.echo(f"{count_are(n_waiting, 'imported song')} not in the library.")
 
 
 def _entry_json(entry: ImportEntry) -> dict[str, Any]:

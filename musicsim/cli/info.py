@@ -11,6 +11,10 @@ from musicsim.explorer.refresh.outdated import pending_upgrade
 
 
 def info(library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Examples:
+    musicsim info
+    musicsim info --library ~/jazz --json
+    """
     with open_library(library) as lib:
         record, job = lib.models.active(), jobs.current(lib)
         facts = {"library": str(lib.folder), **lib.counts(), "roots": [str(root) for root in lib.files.roots()]}
@@ -39,6 +43,10 @@ def settings(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim settings
+    musicsim settings shortest_s 20
+    """
     with open_library(library) as lib:
         if name is not None and value is not None:
             try:

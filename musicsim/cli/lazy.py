@@ -17,7 +17,7 @@ class LazyCommand(TyperCommand):
 
     def __init__(self, name: str, record: Command, load: Callable[[], Any]) -> None:
         super().__init__(name, help=record.help, rich_help_panel=record.panel)
-        self.load = load
+        self.load, self.record = load, record
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Make the context of the real command, so that it runs instead of this one."""
@@ -38,7 +38,18 @@ def _build(target: Any, name: str, record: Command) -> Any:
     command = typer.main.get_command(target)
     name_values(command)
     command.help = f"{record.help}\n\n{command.help or ''}".strip()
+    _show_examples(command)
     return command
+
+
+def _show_examples(command: Any) -> None:
+    """Move the part “Examples:” of the help texts of a command or group to the end of its help, one per line."""
+    for subcommand in getattr(command, "commands", {}).values():
+        _show_examples(subcommand)
+    text, heading, examples = (command.help or "").partition("Examples:\n")
+    if heading:
+        command.help = text.strip()
+        command.epilog = "\n\n".join([heading.strip(), *map(str.strip, examples.strip().splitlines())])
 
 
 def _core_command(name: str, record: Command, subcommands: Mapping[str, LazyCommand]) -> LazyCommand:

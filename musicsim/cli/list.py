@@ -60,6 +60,10 @@ def list_songs(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim list
+    musicsim list artist:miles year:..1960 --sort tempo
+    """
     words = join_arguments(query or [])
     with open_library(library) as lib:
         songs = sort_songs(_find_songs(lib, words) if words else lib.songs(), request)
@@ -72,7 +76,8 @@ def list_songs(
     texts = {name: [column.text(song) for song in songs] for name, column in _COLUMNS.items()}
     names = _fitting(texts, Console().width, request.sort)
     caption = "--json shows all values." if len(names) < len(_COLUMNS) else ""
-    show(names, zip(*(texts[name] for name in names), strict=True), caption=caption)
+    rows = zip(*(texts[name] for name in names), strict=True)
+    show(names, rows, caption=caption, empty="This library has no songs. Add some with `musicsim add FOLDER`.")
 
 
 def _find_songs(library: Library, words: str) -> Sequence[Song]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, job_bar, open_library, show
+from musicsim.cli.console import JsonOption, LibraryOption, emit, job_bar, open_library, report, show
 from musicsim.explorer import (
     MODEL_FILE_ENDING,
     RepresentationSettings,
@@ -26,7 +26,12 @@ group = typer.Typer(no_args_is_help=True)
 
 
 def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the library's models and their verdicts, and mark the active one."""
+    """List the library's models and their verdicts, and mark the active one.
+
+    Examples:
+        musicsim models list
+        musicsim models list --json
+    """
     with open_library(library) as lib:
         rows = [
             render_model(record, report)
@@ -46,59 +51,88 @@ def list_models(library: LibraryOption = None, as_json: JsonOption = False) -> N
     show(("", "name", "description", "songs", "dimensions", "verdict"), lines)
 
 
-def use(name: _Name, library: LibraryOption = None) -> None:
-    """Make a model the active one."""
+def use(name: _Name, library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Make a model the active one.
+
+    Examples:
+        musicsim models use Sound
+        musicsim models use "My ears" --library ~/jazz
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         lib.models.activate(record.id)
-    echo(f"{record.name} is now in use.")
+    report({"model": record.name}, f"{record.name} is now in use.", as_json=as_json)
 
 
 def rename(
     name: _Name,
     to: Annotated[str, typer.Argument(help="New name of the model.", metavar="NEW_NAME")],
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Rename a model."""
+    """Rename a model.
+
+    Examples:
+        musicsim models rename "From plays" Mine
+        musicsim models rename Mine "My ears" --json
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         lib.models.rename(record.id, to)
         renamed = lib.models.get(record.id).name
-    echo(f"{record.name} was renamed to {renamed}.")
+    report({"model": renamed}, f"{record.name} was renamed to {renamed}.", as_json=as_json)
 
 
-def delete(name: _Name, library: LibraryOption = None) -> None:
-    """Delete a model. Built-in models cannot be deleted. If the model was in use, Sound replaces it."""
+def delete(name: _Name, library: LibraryOption = None, as_json: JsonOption = False) -> None:
+    """Delete a model. Built-in models cannot be deleted. If the model was in use, Sound replaces it.
+
+    Examples:
+        musicsim models delete Mine
+        musicsim models delete "My ears" --library ~/jazz
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         lib.models.delete(record.id)
         active = lib.models.get()
-    echo(f"{record.name} was deleted; {active.name} is now in use.")
+    facts = {"model": record.name, "in_use": active.name}
+    report(facts, f"{record.name} was deleted; {active.name} is now in use.", as_json=as_json)
 
 
 def export(
     name: _Name,
     file: Annotated[Path | None, typer.Argument(help="Output file; by default, NAME.musicsim.")] = None,
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Export a model, without songs, to one file for use in other libraries."""
+    """Export a model, without songs, to one file for use in other libraries.
+
+    Examples:
+        musicsim models export Mine
+        musicsim models export Mine for-anna.musicsim
+    """
     with open_library(library) as lib:
         record = lib.models.find(name)
         target = file or Path(record.name.replace("/", "_") + MODEL_FILE_ENDING)
         save_model_file(lib, record.id, target.expanduser().absolute())
-    echo(str(target))
+    report({"model": record.name, "file": str(target)}, f"{record.name} was written to {target}.", as_json=as_json)
 
 
 def import_model(
     file: Annotated[Path, typer.Argument(help="A file written by `musicsim models export`.")],
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Import a model from another library, and apply it to all songs."""
+    """Import a model from another library, and apply it to all songs.
+
+    Examples:
+        musicsim models import anna.musicsim
+        musicsim models import anna.musicsim --library ~/jazz
+    """
     path = file.expanduser().absolute()
     with open_library(library) as lib, job_bar(lib, "take_model", path=str(path)) as progress:
         model_id = import_model_file(lib, path, progress)
         name = lib.models.get(model_id).name
-    echo(f"{name} was imported; `musicsim models use {name!r}` activates it.")
+    report({"model": name}, f"{name} was imported; `musicsim models use {name!r}` activates it.", as_json=as_json)
 
 
 def add(
@@ -110,11 +144,17 @@ def add(
         ),
     ],
     library: LibraryOption = None,
+    as_json: JsonOption = False,
     codewords: Annotated[int, typer.Option(min=2, max=4096, help="Codewords (ppk, histogram, tfidf).")] = 1024,
     tau: Annotated[int, typer.Option(min=1, help="Codewords per frame (top-τ).")] = 4,
     name: Annotated[str, typer.Option(help="Name of the model.")] = "",
 ) -> None:
-    """Add a model with a different representation of all songs, for comparison and training."""
+    """Add a model with a different representation of all songs, for comparison and training.
+
+    Examples:
+        musicsim models add rhythm
+        musicsim models add tfidf --codewords 512 --name Words
+    """
     if representation not in list_addable():
         raise typer.BadParameter(f"REPRESENTATION must be one of {', '.join(list_addable())}, not {representation!r}.")
     if tau > codewords:
@@ -125,7 +165,8 @@ def add(
         with job_bar(lib, "represent", name=new_name, settings=asdict(settings)) as progress:
             model_id = add_representation(lib, settings, new_name, progress)
         record = lib.models.get(model_id)
-    echo(f"{record.name} was added; `musicsim models use {record.name!r}` activates it.")
+    sentence = f"{record.name} was added; `musicsim models use {record.name!r}` activates it."
+    report({"model": record.name, "dimensions": record.n_dimensions}, sentence, as_json=as_json)
 
 
 for command in (use, rename, delete, export, add):

@@ -81,8 +81,8 @@ def flag_of(option: Option) -> str:
 
 # names of values that neither the option's type nor its name suggests
 _METAVARS = {
-    "first": "ID", "jellyfin": "FOLDER", "on": "MODEL", "part": "START END", "sort": "VALUE", "supervision": "SOURCE",
-    "words": "WORDS",
+    "by": "FACTOR", "first": "ID", "jellyfin": "FOLDER", "on": "MODEL", "part": "START END", "sort": "VALUE",
+    "supervision": "SOURCE", "words": "WORDS",
 }  # fmt: skip
 _MAX_CHOICES = 40  # characters
 
@@ -104,8 +104,9 @@ def _parameter(option: Option) -> inspect.Parameter:
         flags = (f"{flags[0]}/{flags[0].replace('--', '--no-')}",)
     least, most = option.limits_of_owner  # visitors have no command line
     parameter = typer.Option(
-        option.default_given, *flags, help=_help(option), metavar=_metavar(option), min=least, max=most
-    )
+        option.default_given, *flags, help=_help(option), metavar=_metavar(option), min=least, max=most,
+        rich_help_panel="Filters" if option.field in options_of(Filters) else None,
+    )  # fmt: skip
     return inspect.Parameter(
         option.field, inspect.Parameter.KEYWORD_ONLY, default=parameter, annotation=option.annotation
     )

@@ -73,6 +73,10 @@ def playlist(
     save: SaveOption = None,
     model: ModelOption = None,
 ) -> None:
+    """Examples:
+    musicsim playlist --first 12 --through 7 --save Evening
+    musicsim playlist --minutes 90 --words calm -o calm.m3u8
+    """
     if export:
         find_ending(export)  # raises an error before anything is generated
     seed = secrets.randbelow(2**31) if request.seed is None else request.seed
@@ -154,6 +158,10 @@ def _show(
 
 
 def dialects(library: LibraryOption = None, as_json: JsonOption = False, model: ModelOption = None) -> None:
+    """Examples:
+    musicsim dialects
+    musicsim dialects --json
+    """
     with open_library(library) as lib:
         walk = Walk(snapshot_under(lib, model))
         rows: list[dict[str, Any]] = [

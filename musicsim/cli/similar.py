@@ -41,6 +41,10 @@ def similar(
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
+    """Examples:
+    musicsim similar song.mp3 -k 5
+    musicsim similar 12 --like 7 --factor rhythm
+    """
     if song is None and not request.like and not request.words:
         raise typer.BadParameter("give a file or the id of a song, or use --like or --words.")
     with open_library(library) as lib:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, show, warn
+from musicsim.cli.console import SOME_FAILED, JsonOption, LibraryOption, echo, emit, open_library, report, show, warn
 from musicsim.library.importing.splits import import_split
 from musicsim.library.stores.splits import PARTS
 from musicsim.wording import count
@@ -16,13 +16,21 @@ group = typer.Typer(no_args_is_help=True)
 
 @group.command("list")
 def _list(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List fixed splits, with the number of songs in each part."""
+    """List fixed splits, with the number of songs in each part.
+
+    Examples:
+        musicsim splits list
+        musicsim splits list --json
+    """
     with open_library(library) as lib:
         counts = {name: Counter(lib.splits.get(name).values()) for name in lib.splits.names()}
     if as_json:
         emit({name: {part: n[part] for part in PARTS} for name, n in counts.items()})
     else:
-        show(("split", *PARTS), [(name, *(n[part] for part in PARTS)) for name, n in counts.items()])
+        rows = [(name, *(n[part] for part in PARTS)) for name, n in counts.items()]
+        show(
+            ("split", *PARTS), rows, empty="This library has no splits. Import one with `musicsim splits import FILE`."
+        )
 
 
 @group.command("import")
@@ -37,6 +45,10 @@ def _import(
     """Import a split, such as an edited file from `musicsim export splits`. A split with the same name is replaced.
 
     Exits with code 3 if rows were left out.
+
+    Examples:
+        musicsim splits import split.csv
+        musicsim splits import split.csv --name official
     """
     with open_library(library) as lib:
         done = import_split(lib, file, name)
@@ -54,8 +66,14 @@ def _import(
 def _delete(
     name: Annotated[str, typer.Argument(help="Name of a split, as shown by `musicsim splits list`.")],
     library: LibraryOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Delete a fixed split."""
+    """Delete a fixed split.
+
+    Examples:
+        musicsim splits delete official
+        musicsim splits delete official --library ~/jazz
+    """
     with open_library(library) as lib:
         lib.splits.delete(name)
-    echo(f"{name} was deleted.")
+    report({"name": name}, f"{name} was deleted.", as_json=as_json)

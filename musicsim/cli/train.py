@@ -20,7 +20,12 @@ from musicsim.progress import Canceled
 
 @take_request(TrainingRequest)
 def train(request: TrainingRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Press Ctrl-C once to stop and keep the best model so far, or twice to discard it."""
+    """Press Ctrl-C once to stop and keep the best model so far, or twice to discard it.
+
+    Examples:
+        musicsim train --from plays --quick
+        musicsim train --from genre --use
+    """
     with open_library(library) as lib:
         name = name_for(lib, request.supervision, request.name)
         try:

@@ -106,6 +106,7 @@ from .requests.options import option as option
 from .requests.options import options_of as options_of
 from .requests.options import read_changes as read_changes
 from .requests.options import settle as settle
+from .requests.playlist import DEFAULT_MINUTES as DEFAULT_MINUTES
 from .requests.playlist import PlaylistRequest as PlaylistRequest
 from .requests.query import COMPARISON_WORDS as COMPARISON_WORDS
 from .requests.query import FIELD_CHOICES as FIELD_CHOICES

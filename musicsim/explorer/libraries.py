@@ -1,4 +1,4 @@
-"""Folders of libraries: the default one (``MUSICSIM_LIBRARY``, or ``data/library``) and others next to it."""
+"""Folders of libraries: the default one (``MUSICSIM_LIBRARY``, or the chosen one) and others next to it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,53 @@ import logging
 import os
 import re
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from musicsim import LIBRARY_FILE, library
 from musicsim.errors import LibraryError, NotFoundError
 from musicsim.library.db.database import away_error
 from musicsim.public import is_public
+from musicsim.storage import writing_to
 
 _log = logging.getLogger(__name__)
+_CHOSEN = "default_library"  # file with the name of the default library, next to the libraries
 _opened: dict[Path, library.Library] = {}
 _opening = threading.Lock()
 
 
 def default_folder() -> Path:
-    """Return ``MUSICSIM_LIBRARY`` if set, ``data/library`` in a checkout, or ``~/.musicsim/library`` otherwise."""
+    """Return ``MUSICSIM_LIBRARY`` if set, or the library that :func:`use_library` chose, or ``library`` next to it."""
     if folder := os.environ.get("MUSICSIM_LIBRARY"):
         return Path(folder).expanduser().absolute()
+    home = _home()
+    with suppress(OSError, UnicodeDecodeError):
+        chosen = home / (home / _CHOSEN).read_text(encoding="utf-8").strip()
+        if (chosen / LIBRARY_FILE).exists():
+            return chosen
+    return home / "library"
+
+
+def _home() -> Path:
+    """Return the folder of the libraries: ``data`` in a checkout, or ``~/.musicsim`` otherwise."""
     checkout = Path(__file__).resolve().parents[2]
     if (checkout / "app.py").exists() and (checkout / "pyproject.toml").exists():
-        return checkout / "data" / "library"
-    return Path.home() / ".musicsim" / "library"
+        return checkout / "data"
+    return Path.home() / ".musicsim"
+
+
+def use_library(name: str) -> Path:
+    """Make a library the default one from now on; raises NotFoundError, or LibraryError if MUSICSIM_LIBRARY is set."""
+    if os.environ.get("MUSICSIM_LIBRARY"):
+        raise LibraryError("MUSICSIM_LIBRARY is set, and names the default library: change or unset it instead.")
+    folders = {folder.name: folder for folder in library_folders()}
+    if name not in folders:
+        known = ", ".join(folders)
+        raise NotFoundError(f"library {name!r} does not exist. Choose one of {known}, or create it.")
+    folder = folders[name]
+    with writing_to(folder.parent), library.atomic_path(folder.parent / _CHOSEN) as temporary:
+        temporary.write_text(name, encoding="utf-8")
+    return folder
 
 
 def library_folders() -> list[Path]:

@@ -11,7 +11,7 @@ from tests.command import run_to_end
 
 COMMANDS = (
     ("list", "--json"), ("similar", "1", "--json"), ("similar", "2", "--model", "Codewords", "--json"),
-    ("evaluate", "--by", "artist", "--json"), ("playlist", "--length", "5", "--json"), ("backup", "BACKUP"),
+    ("evaluate", "--truth", "artist", "--json"), ("playlist", "--length", "5", "--json"), ("backup", "BACKUP"),
     ("doctor", "--json"),
 )  # fmt: skip
 KINDS = {
@@ -78,7 +78,7 @@ def test_comparing_commands_report_invalid_vector(built_library, tmp_path, value
         _, said, code = run_to_end(*command, library=folder)
         assert code == 1, said
         assert f"error: the vectors in {file.parent} are damaged" in " ".join(said.split())
-    _, said, code = run_to_end("evaluate", "--by", "artist", library=folder)
+    _, said, code = run_to_end("evaluate", "--truth", "artist", library=folder)
     assert code == 3, said
     assert "not evaluated: Sound: the vectors" in " ".join(said.split())
     _, _, code = run_to_end("doctor", library=folder)

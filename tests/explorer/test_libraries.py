@@ -1,5 +1,7 @@
 """Tests of the choice of a library, and of the libraries next to it."""
 
+from shutil import rmtree
+
 import pytest
 
 from musicsim.errors import LibraryError, NotFoundError
@@ -10,6 +12,7 @@ from musicsim.explorer.libraries import (
     library_folders,
     open_library,
     title_of,
+    use_library,
 )
 
 
@@ -25,6 +28,23 @@ def test_environment_sets_default_folder(tmp_path):
 def test_checkout_defaults_to_data_folder(monkeypatch):
     monkeypatch.delenv("MUSICSIM_LIBRARY")
     assert default_folder().parts[-2:] == ("data", "library")
+
+
+def test_chosen_library_becomes_the_default_unless_the_environment_names_one(tmp_path, monkeypatch):
+    jazz = create_library("Jazz")
+    with pytest.raises(LibraryError, match="MUSICSIM_LIBRARY is set"):
+        use_library("Jazz")
+    monkeypatch.setattr("musicsim.explorer.libraries._home", lambda: jazz.parent)
+    monkeypatch.delenv("MUSICSIM_LIBRARY")
+    assert default_folder().name == "library"
+    assert use_library("Jazz") == default_folder() == jazz
+    with pytest.raises(NotFoundError, match=r"'Rock' does not exist\. Choose one of Jazz"):
+        use_library("Rock")
+    monkeypatch.setenv("MUSICSIM_LIBRARY", str(tmp_path / "other"))
+    assert default_folder() == tmp_path / "other"
+    monkeypatch.delenv("MUSICSIM_LIBRARY")
+    rmtree(jazz)
+    assert default_folder().name == "library", "the chosen one was deleted"
 
 
 def test_new_libraries_are_found_next_to_default(tmp_path):

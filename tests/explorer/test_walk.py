@@ -224,7 +224,7 @@ def test_seed_songs_attract_playlist(taught):
         chosen = [snapshot.rows_of([i])[0] for d in drawn for i in d]
         return np.mean([np.linalg.norm(snapshot.X[chosen] - snapshot.X[row], axis=1).mean() for row in rows])
 
-    assert distance(PlaylistRequest(like=seeds)) < 0.97 * distance(PlaylistRequest())
+    assert distance(PlaylistRequest(like=seeds, length=12)) < 0.97 * distance(PlaylistRequest(length=12))
 
 
 def test_recent_songs_appear_less_often(taught):
@@ -236,7 +236,7 @@ def test_recent_songs_appear_less_often(taught):
         ids = [i for seed in range(20) for i in ids_of(walk.generate(request, seed))]
         return np.mean([i in rested for i in ids])
 
-    assert share(PlaylistRequest(rested=rested)) < 0.5 * share(PlaylistRequest())
+    assert share(PlaylistRequest(rested=rested, length=12)) < 0.5 * share(PlaylistRequest(length=12))
 
 
 def test_preference_shifts_play_counts(taught):
@@ -244,7 +244,7 @@ def test_preference_shifts_play_counts(taught):
     walk, plays = Walk(snapshot), taught.listening.play_counts()
 
     def mean_plays(prefer):
-        ids = [i for seed in range(20) for i in ids_of(walk.generate(PlaylistRequest(prefer=prefer), seed))]
+        ids = [i for seed in range(20) for i in ids_of(walk.generate(PlaylistRequest(prefer=prefer, length=12), seed))]
         return np.mean([plays.get(i, 0) for i in ids])
 
     assert mean_plays("unheard") < mean_plays("any") < mean_plays("familiar")

@@ -14,7 +14,7 @@ import numpy as np
 from musicsim import playlist
 from musicsim._arrays import BoolArray, Float32Array, Float64Array, FloatingArray, Int64Array, IntpArray
 from musicsim.explorer.playlists import steering
-from musicsim.explorer.requests.playlist import PlaylistRequest
+from musicsim.explorer.requests.playlist import DEFAULT_MINUTES, PlaylistRequest
 from musicsim.explorer.snapshot.filtering import filter_rows
 from musicsim.explorer.snapshot.snapshot import Snapshot
 from musicsim.explorer.snapshot.song_numbers import play_counts
@@ -198,9 +198,10 @@ class Pool:
 
     def generate(self) -> tuple[playlist.Playlist, list[str]]:
         """Generate a playlist of the requested length or duration, and notes about options that could not be met."""
-        if self._request.minutes is None:
-            return self._generate_songs(self._request.length, self._n_left, self._request.keep)
-        return self._generate_minutes(60.0 * self._request.minutes)
+        request = self._request
+        if request.minutes is None and request.length is not None:
+            return self._generate_songs(request.length, self._n_left, request.keep)
+        return self._generate_minutes(60.0 * (request.minutes or DEFAULT_MINUTES))
 
     def _number(self, song_id: int) -> int:
         return int(np.searchsorted(self.rows, self._snapshot.row_of(song_id)))
@@ -321,7 +322,7 @@ class Pool:
         usual = max(float(durations[self._allowed].mean()) if self._allowed.any() else 240.0, 1.0)
         tried = dict[int, tuple[playlist.Playlist, list[str]]]()
         min_length = max(1, len({*self._request.stops, *keep.values()}), *(place + 1 for place in keep))
-        length = max(min_length, round(wanted_s / usual))
+        length = max(min_length, min(self._n_left, round(wanted_s / usual)))
         while length not in tried and len(tried) < _MAX_TRIES:
             tried[length] = self._generate_songs(length, self._n_left, keep)
             generated = tried[length][0]
@@ -357,7 +358,7 @@ class Pool:
         several suitable songs is preferred, because each song depends on the songs before it. Positions that the
         request fixes keep their songs.
         """
-        if abs(gap_s) <= _NEAR_S:
+        if abs(gap_s) <= _NEAR_S or not songs:
             return None
         request, groups, numbers = self._request, self._groups, list(songs)
         free = self._allowed.copy()

@@ -7,6 +7,8 @@ from musicsim.audio import DESCRIPTORS
 from musicsim.explorer.requests.filters import Filters
 from musicsim.explorer.requests.options import option
 
+DEFAULT_MINUTES = 60
+"""Length of a playlist if no other is chosen."""
 PREFERENCES = ("any", "familiar", "unheard")
 DIRECTIONS = ("rising", "falling")
 
@@ -15,11 +17,18 @@ DIRECTIONS = ("rising", "falling")
 class PlaylistRequest(Filters):
     """Filters for the songs of a playlist, and options for their order. All ids are song ids."""
 
-    length: int = option(
-        12, "Number of songs.", label="Length", flags=("--length", "-n"), min=1, max_asked=500, max_of_visitors=100
+    length: int | None = option(
+        None,
+        "Number of songs, instead of minutes.",
+        label="Length",
+        flags=("--length", "-n"),
+        min=1,
+        max_asked=500,
+        max_of_visitors=100,
     )
     minutes: float | None = option(
-        None, "Length in minutes instead of songs, accurate to within two minutes.", label="Length", min=1, max=1440,
+        None, f"Length in minutes, accurate to within two minutes; {DEFAULT_MINUTES} by default.", label="Length",
+        min=1, max=1440,
         max_of_visitors=300,
     )  # fmt: skip
     dialect: str | None = option(

@@ -18,13 +18,13 @@ _SORT_KEYS = ("id", "title", "artist", "album", "year", "genre", "duration_s", "
 class SearchRequest(Filters):
     """Filters for the results of a search, and options for their number and order."""
 
-    k: int = option(10, "Number of songs.", label="Songs", flags=("-k",), min=1, max_asked=MAX_RESULTS)
+    k: int = option(10, "Number of results.", label="Songs", flags=("-k",), min=1, max_asked=MAX_RESULTS)
     per_artist: int = option(
         2, "Max. songs per artist; 0 = no limit.", label="Max. songs per artist (0 = no limit)", min=0
     )
     by: str = option(
         "", "Compare songs only in this factor: timbre, rhythm, harmony, or a model that is joined with Sound.",
-        label="Like this in",
+        label="Like this in", flags=("--factor",),
     )  # fmt: skip
     like: tuple[int, ...] = option((), "Id of another song that results should be like.", label="Also like")
     unlike: tuple[int, ...] = option((), "Id of a song that results should not be like.", label="Less like")

@@ -6,9 +6,7 @@ EXTENSION = Extension(
     name="albums",
     commands={
         "albums": Command(
-            "cli:group",
-            "List albums, find similar albums, and generate playlists of whole albums (docs/listen/albums.md).",
-            "Search and playlists",
+            "cli:group", "List albums, find similar albums, and generate playlists of whole albums.", "Listen"
         )
     },
     sections=(Section("library", "page:draw", title="Albums", tab="albums", place=15),),

@@ -53,7 +53,12 @@ def _steps(found: Sequence[SimilarAlbum]) -> list[tuple[Any, ...]]:
 @group.command("list")
 @take_request(AlbumListRequest)
 def list_command(request: AlbumListRequest, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the albums of the library."""
+    """List the albums of the library.
+
+    Examples:
+        musicsim albums list
+        musicsim albums list --search miles --sort year
+    """
     with open_library(library) as lib:
         albums = find_albums(take_snapshot(lib), request)
     if as_json:
@@ -61,12 +66,17 @@ def list_command(request: AlbumListRequest, library: LibraryOption = None, as_js
     if request.search and not albums:
         raise NotFoundError(f"no album matches {request.search!r}.")
     if not as_json:
-        show(_COLUMNS, map(_facts, albums))
+        show(_COLUMNS, map(_facts, albums), empty="This library has no albums. Add music with `musicsim add FOLDER`.")
 
 
 @group.command("show")
 def show_command(album: _Album, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the songs of an album by work and track."""
+    """List the songs of an album by work and track.
+
+    Examples:
+        musicsim albums show "Kind of Blue"
+        musicsim albums show "Kind of Blue" --json
+    """
     with open_library(library) as lib:
         snapshot = take_snapshot(lib)
         found = find_album(snapshot, album)
@@ -92,14 +102,20 @@ def similar(
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
-    """List the albums that sound most like an album."""
+    """List the albums that sound most like an album.
+
+    Examples:
+        musicsim albums similar "Kind of Blue"
+        musicsim albums similar "Kind of Blue" -k 5 --per-artist 1
+    """
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
         found = find_similar_albums(snapshot, find_album(snapshot, album), request)
     if as_json:
         emit([render_similar(one) for one in found])
     else:
-        show(("", *_COLUMNS, "similarity"), _steps(found))
+        nothing = "No other album can be compared. Add more music with `musicsim add FOLDER`."
+        show(("", *_COLUMNS, "similarity"), _steps(found), empty=nothing)
 
 
 @group.command()
@@ -113,7 +129,12 @@ def playlist(
     relative: RelativeOption = False,
     model: ModelOption = None,
 ) -> None:
-    """Generate a playlist of whole albums, each in track order: an album, then the most similar one, and so on."""
+    """Generate a playlist of whole albums, each in track order: an album, then the most similar one, and so on.
+
+    Examples:
+        musicsim albums playlist "Kind of Blue"
+        musicsim albums playlist "Kind of Blue" --albums 3 -o evening.m3u8
+    """
     if export:
         find_ending(export)  # raises an error before anything is generated
     with open_library(library) as lib:
@@ -142,7 +163,12 @@ def movements(
     relative: RelativeOption = False,
     model: ModelOption = None,
 ) -> None:
-    """Keep movements together in a generated or saved playlist: the whole work replaces its first movement."""
+    """Keep movements together in a generated or saved playlist: the whole work replaces its first movement.
+
+    Examples:
+        musicsim albums movements --like 12
+        musicsim albums movements --saved Evening -o evening.m3u8
+    """
     if export:
         find_ending(export)  # raises an error before anything is generated
     with open_library(library) as lib:

@@ -24,7 +24,7 @@ class AlbumListRequest:
 class SimilarAlbumsRequest:
     """Number of similar albums."""
 
-    k: int = option(10, "Number of albums.", flags=("-k", "-n"), min=1, max=MAX_ALBUMS)
+    k: int = option(10, "Number of results.", flags=("-k",), min=1, max=MAX_ALBUMS)
     per_artist: int = option(2, "Max. albums per artist; 0 = no limit.", min=0)
 
     def __post_init__(self) -> None:
@@ -35,7 +35,7 @@ class SimilarAlbumsRequest:
 class AlbumPlaylistRequest:
     """Length of a playlist whose steps are albums."""
 
-    length: int = option(5, "Number of albums.", flags=("--length", "-n"), min=1, max=MAX_ALBUMS)
+    length: int = option(5, "Number of albums.", flags=("--albums",), min=1, max=MAX_ALBUMS)
     per_artist: int = option(1, "Max. albums per artist; 0 = no limit.", min=0)
 
     def __post_init__(self) -> None:

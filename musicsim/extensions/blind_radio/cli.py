@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from musicsim.cli import JsonOption, LibraryOption, echo, emit, open_library
+from musicsim.cli import JsonOption, LibraryOption, echo, emit, open_library, report
 from musicsim.extensions.blind_radio.results import describe, export_csv, results_of
 from musicsim.extensions.blind_radio.store import RadioStore
 from musicsim.library import Library, atomic_path
@@ -22,7 +22,12 @@ _Reveal = Annotated[bool, typer.Option("--reveal", help="Show which model is A a
 def start(
     first: _Name, second: _Name, seed: _Seed = None, library: LibraryOption = None, as_json: JsonOption = False
 ) -> None:
-    """Start a trial: from now on, two models take turns in the queue."""
+    """Start a trial: from now on, two models take turns in the queue.
+
+    Examples:
+        musicsim radio start Sound Mine
+        musicsim radio start Sound Mine --seed 7
+    """
     with open_library(library) as lib:
         RadioStore(lib).start(first, second, seed)
         _report(lib, as_json=as_json)
@@ -30,26 +35,45 @@ def start(
 
 @group.command()
 def status(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """Show the result of the newest trial so far. You may look at any time."""
+    """Show the result of the newest trial so far. You may look at any time.
+
+    Examples:
+        musicsim radio status
+        musicsim radio status --json
+    """
     with open_library(library) as lib:
         _report(lib, as_json=as_json)
 
 
 @group.command()
 def stop(reveal: _Reveal = False, library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """End the newest trial."""
+    """End the newest trial.
+
+    Examples:
+        musicsim radio stop
+        musicsim radio stop --reveal
+    """
     with open_library(library) as lib:
         RadioStore(lib).end(RadioStore(lib).get_latest(), reveal=reveal)
         _report(lib, as_json=as_json)
 
 
 @group.command()
-def export(file: Annotated[Path, typer.Argument(help="CSV file to write.")], library: LibraryOption = None) -> None:
-    """Write the songs of the newest trial, with their outcomes, to a CSV file."""
+def export(
+    file: Annotated[Path, typer.Argument(help="CSV file to write.")],
+    library: LibraryOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the songs of the newest trial, with their outcomes, to a CSV file.
+
+    Examples:
+        musicsim radio export trial.csv
+        musicsim radio export ~/trial.csv --library ~/jazz
+    """
     target = file.expanduser().absolute()
     with open_library(library) as lib, atomic_path(target) as temporary:
         temporary.write_bytes(export_csv(lib))
-    echo(f"Written to {target}.")
+    report({"file": str(target)}, f"Written to {target}.", as_json=as_json)
 
 
 def _report(library: Library, *, as_json: bool) -> None:

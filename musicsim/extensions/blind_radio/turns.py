@@ -43,6 +43,7 @@ def _take_turns(
     allowed = set(a.row_ids[find_allowed_rows(a, request)].tolist())
     known = store.turns_of(trial, queue)
     assert request.first is not None
+    assert request.length is not None
     played = [request.first]
     items: list[QueueItem] = []
     while len(played) < request.length:

@@ -9,7 +9,12 @@ from musicsim.extensions.blind_reasons.question import KIND, describe, summarize
 
 
 def show_reasons(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """The questions are in *Research > Listening tests > Which reason is true?*."""
+    """The questions are in *Research > Listening tests > Which reason is true?*.
+
+    Examples:
+        musicsim answers reasons
+        musicsim answers reasons --json
+    """
     with open_library(library) as lib:
         answers = lib.judgments.all(KIND)
     results = summarize(answers)

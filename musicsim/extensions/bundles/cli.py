@@ -26,7 +26,12 @@ def snapshot(
         list[str] | None, typer.Option(help="Name of a model to add to the active and built-in models.", metavar="NAME")
     ] = None,
 ) -> None:
-    """The copy contains songs, models, the map and playlists, but no listeners, files, servers or settings."""
+    """The copy contains songs, models, the map and playlists, but no listeners, files, servers or settings.
+
+    Examples:
+        musicsim snapshot music.tar.zst
+        musicsim snapshot music.tar.zst --with-excerpts --model Mine
+    """
     with open_library(library) as lib, progress_bar() as progress:
         n_songs, n_excerpts = write_bundle(lib, file, progress, models=model or (), with_excerpts=with_excerpts)
     n_bytes = file.stat().st_size

@@ -4,7 +4,7 @@ from musicsim.hooks import Command, Extension, Section
 
 EXTENSION = Extension(
     name="cluster",
-    commands={"cluster": Command("cli:group", "Show the library's Dask cluster (docs/host/cluster.md).", "Host")},
+    commands={"cluster": Command("cli:group", "Show the library's Dask cluster.", "Host")},
     command_options={
         "settings": "cli:add_trust_option",
         **dict.fromkeys(("add", "scan", "evaluate", "export"), "cli:add_cluster_option"),

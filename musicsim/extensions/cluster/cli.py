@@ -38,7 +38,12 @@ def status(
     as_json: JsonOption = False,
     trust_cluster: _TrustCluster = False,
 ) -> None:
-    """Show the cluster's state, its workers and its dashboard."""
+    """Show the cluster's state, its workers and its dashboard.
+
+    Examples:
+        musicsim cluster status
+        musicsim cluster status --cluster local:4
+    """
     with open_library(library, create=True) as lib, choosing(cluster, trusted=trust_cluster):
         state = cluster_state(lib)
     if as_json:

@@ -20,8 +20,8 @@ def evaluate_options(command: Callable[..., None], *, lists: _Lists = None, **va
     if lists is None:
         command(**values)
         return
-    if values["model"] or values["by"] or values["split"]:
-        raise typer.BadParameter("cannot be combined with --model, --by or --split.", param_hint="--continue")
+    if values["model"] or values["truth"] or values["split"]:
+        raise typer.BadParameter("cannot be combined with --model, --truth or --split.", param_hint="--continue")
     if lists not in LISTS:
         raise typer.BadParameter(f"{lists!r} must be one of {', '.join(LISTS)}.", param_hint="--continue")
     with open_library(values["library"]) as library, progress_bar() as progress:

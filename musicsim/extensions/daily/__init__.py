@@ -5,11 +5,7 @@ from musicsim.hooks import Command, Extension, JobKind, Section
 EXTENSION = Extension(
     name="daily",
     commands={
-        "daily": Command(
-            "cli:daily",
-            "Make today's mixes, or change when they are made (docs/listen/daily.md).",
-            "Search and playlists",
-        ),
+        "daily": Command("cli:daily", "Make today's mixes, or change when they are made.", "Listen", is_main=True),
         "watch": Command("cli:watch", "Pick up new files and make a mix every day, without the app.", "Library"),
     },
     jobs={

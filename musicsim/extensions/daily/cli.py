@@ -13,6 +13,7 @@ from musicsim.cli import (
     open_library,
     plain,
     progress_bar,
+    report,
     show,
     take_request,
     warn,
@@ -38,7 +39,12 @@ def daily(
     undo: Annotated[bool, typer.Option("--undo", help="Return to the mixes of the day before.")] = False,
     ignore_battery: _BatteryOption = False,
 ) -> None:
-    """Without options, today's mixes are made. Options with a value change the settings instead."""
+    """Without options, today's mixes are made. Options with a value change the settings instead.
+
+    Examples:
+        musicsim daily
+        musicsim daily --automatic --write-to ~/Music/Mixes
+    """
     with open_library(library) as lib:
         if list_changes(request):
             change_settings(lib, request)
@@ -76,12 +82,20 @@ def _show(library: Library, *, with_settings: bool) -> None:
 
 def watch(
     library: LibraryOption = None,
+    as_json: JsonOption = False,
     once: Annotated[bool, typer.Option("--once", help="Check once, and end when nothing is left to do.")] = False,
     every: Annotated[int | None, typer.Option(help=_HELP["every"], min=1, max=1440, metavar="MINUTES")] = None,
     hours: Annotated[str | None, typer.Option(help=_HELP["hours"])] = None,
     ignore_battery: _BatteryOption = False,
 ) -> None:
-    """Options replace the settings of `musicsim daily` for this call. Ctrl-C ends it."""
+    """Options replace the settings of `musicsim daily` for this call. Ctrl-C ends it.
+
+    With --json, each line is one object.
+
+    Examples:
+        musicsim watch
+        musicsim watch --once --every 30
+    """
     try:
         changes = DailyOptions(every=every, hours=hours)
     except ValueError as error:
@@ -91,7 +105,7 @@ def watch(
         while True:
             words, is_last = watcher.step(read_settings(lib).change(changes))
             if words != latest:
-                echo(words)
+                report({"state": words}, words, as_json=as_json)
                 latest = words
             if once and is_last:
                 break

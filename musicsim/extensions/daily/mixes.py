@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 
 from musicsim import registry
 from musicsim.errors import MusicsimError, NotFoundError
-from musicsim.explorer import GeneratedPlaylist, Walk, render_song, take_snapshot
+from musicsim.explorer import DEFAULT_MINUTES, GeneratedPlaylist, Walk, render_song, take_snapshot
 from musicsim.extensions.daily.options import DailySettings, parse_stored, read_settings
-from musicsim.extensions.daily.plans import MINUTES, Plan, SkippedMix, plan_mixes
+from musicsim.extensions.daily.plans import Plan, SkippedMix, plan_mixes
 from musicsim.hooks import ListPlaylistServers, PlaylistServer
 from musicsim.library import Library, atomic_path, change_text, m3u8, replace_playlists
 from musicsim.progress import Progress, no_progress
@@ -24,7 +24,7 @@ from musicsim.wording import count, duration
 SOURCE = "Daily mixes"
 """Source of these playlists in the library."""
 _KEY = "machine.daily_mixes"  # not restored from a backup, because files of old mixes are deleted
-_MIN_S = 60 * (MINUTES - 2)  # a shorter mix may use songs of the day before
+_MIN_S = 60.0 * (DEFAULT_MINUTES - 2)  # a shorter mix may use songs of the day before
 _SEEDS_PER_DAY = 100
 _NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]+')
 _ENDING = ".m3u8"

@@ -53,7 +53,10 @@ class DailyOptions:
         min=1, max=1440,
     )  # fmt: skip
     folder: str | None = option(
-        None, f"Folder to write the mixes to as M3U8 files; `{NONE}` to write none.", label="Folder for M3U8 files"
+        None,
+        f"Folder to write the mixes to as M3U8 files; `{NONE}` to write none.",
+        label="Folder for M3U8 files",
+        flags=("--write-to",),
     )
     servers: tuple[str, ...] = option(
         (), f"Music server to send the mixes to; `{NONE}` for no server.", label="Music servers",

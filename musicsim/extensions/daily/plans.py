@@ -23,7 +23,6 @@ from musicsim.explorer import (
 )
 from musicsim.wording import add_number, count
 
-MINUTES = 60.0
 _LAST_WEEK, _LOVED = "Daily mix: around last week", "Daily mix: loved, not played lately"
 _REGIONS = "Daily mixes by region"
 _N_NAMED = 3
@@ -31,7 +30,7 @@ _NEAR_SHARE, _MIN_NEAR, _MAX_NEAR = 1 / 6, 60, 300  # songs around last week, of
 _N_REGIONS, _SUCH_AS = 5, "such as "
 _MIN_SONGS = 3  # smaller regions and fewer loved songs are not worth a mix
 # playlists that were saved a moment ago would change the result of a second run
-_REQUEST = PlaylistRequest(minutes=MINUTES, avoid_recent=False)
+_REQUEST = PlaylistRequest(avoid_recent=False)
 
 
 @dataclass(frozen=True, slots=True)

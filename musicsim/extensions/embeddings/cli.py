@@ -37,6 +37,10 @@ def add_embedding(
 ) -> None:
     """Songs are matched by id, by path (absolute, or relative to a library folder), or by the hash of their file.
     The exit code is 3 if a row was left out or does not match a song in the library.
+
+    Examples:
+        musicsim models add-embedding vectors.npz
+        musicsim models add-embedding vectors.parquet --name Net
     """
     with console.open_library(library) as lib, console.progress_bar() as progress:
         source = file.expanduser().absolute()
@@ -68,7 +72,12 @@ def add_onnx(
     ] = "",
     name: Annotated[str, typer.Option(help="Name of the model; the file's name by default.")] = "",
 ) -> None:
-    """After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector."""
+    """After Ctrl-C, run the same command to resume. The exit code is 3 if some songs have no vector.
+
+    Examples:
+        musicsim models add-onnx mert.onnx --encoder mert
+        musicsim models add-onnx net.onnx --sample-rate 16000 --window 5
+    """
     with _check_numbers():
         onnx = OnnxModel(file.expanduser().absolute(), *_input_of(encoder, sample_rate, window), output)
     try:
@@ -133,7 +142,9 @@ def add_ear(
     output: Annotated[
         str, typer.Option(help="Output that contains the vector, if the network has several.", metavar="NAME")
     ] = "",
-    every: Annotated[int, typer.Option(help="Use one of this many patches; 1 uses all, and takes longest.")] = 6,
+    every: Annotated[
+        int, typer.Option("--stride", help="Use one of this many patches; 1 uses all, and takes longest.")
+    ] = 6,
     name: Annotated[str, typer.Option(help="Name of the model of the network alone; the file's by default.")] = "",
     use: Annotated[bool, typer.Option(help="Make the model of Sound and the network together the active one.")] = True,
     yes: console.YesOption = False,
@@ -141,6 +152,10 @@ def add_ear(
     """Describe all songs with an audio network, and compare them by Sound and the network together.
 
     After Ctrl-C, run the same command to resume. Songs that are added later are described, too.
+
+    Examples:
+        musicsim models add-ear
+        musicsim models add-ear musicnn-0.1.0.whl --stride 1
     """
     source = _take_weights(yes=yes) if file is None else file.expanduser().absolute()
     options: dict[str, Any] = {"front_end": front_end, "output": output, "every": every, "model_name": name, "use": use}
@@ -176,13 +191,19 @@ def add_text(
     tokenizer: Annotated[Path, typer.Argument(help="File tokenizer.json of the text network.", metavar="TOKENIZER")],
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
-    every: Annotated[int, typer.Option(help="Use one of this many windows; 1 uses all, and takes longest.")] = 3,
+    every: Annotated[
+        int, typer.Option("--stride", help="Use one of this many windows; 1 uses all, and takes longest.")
+    ] = 3,
     name: Annotated[str, typer.Option(help="Name of the model; the name of the audio network by default.")] = "",
 ) -> None:
     """Describe all songs with an audio network, so that words without a match find songs by sound.
 
     The model in use stays the same. After Ctrl-C, run the same command to resume. Songs that are added later are
     described, too.
+
+    Examples:
+        musicsim models add-text audio.onnx text.onnx tokenizer.json
+        musicsim models add-text audio.onnx text.onnx tokenizer.json --stride 1
     """
     files = {"audio": audio, "text": text, "tokenizer": tokenizer}
     options: dict[str, Any] = {kind: str(file.expanduser().absolute()) for kind, file in files.items()}

@@ -6,9 +6,7 @@ EXTENSION = Extension(
     name="exports",
     commands={
         "export": Command(
-            "cli:export",
-            "Export vectors, neighbors, the map, splits, tags, passages, plays or answers (docs/research/data.md).",
-            "Research",
+            "cli:export", "Export vectors, neighbors, the map, splits, tags, passages, plays or answers.", "Research"
         )
     },
     jobs={"export": JobKind("export:run_job", "Exporting")},

@@ -34,4 +34,5 @@ def export(
         typer.echo(plain(f"{count(n_rows, 'row')}, {n_bytes / 1e6:.1f} MB{source}: {exported.path}"))
 
 
-export.__doc__ = "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items())
+_EXAMPLES = "Examples:\n    musicsim export vectors vectors.npz\n    musicsim export map map.parquet --neighbors 15"
+export.__doc__ = "  ".join(f"{name}: {kind.help}" for name, kind in EXPORTS.items()) + f"\n\n{_EXAMPLES}"

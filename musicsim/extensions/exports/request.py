@@ -35,8 +35,8 @@ EXPORTS = {
     ),
     "passages": ExportKind(
         "Passages",
-        "The most typical 30 seconds of each song. With --like, the passages that a song shares with its neighbors; "
-        ".zip contains each song's label track for Audacity and regions for Sonic Visualiser.",
+        "The most typical 30 seconds of each song. With --passages-of, the passages that a song shares with its "
+        "neighbors; .zip contains each song's label track for Audacity and regions for Sonic Visualiser.",
         (*TABLES, ARCHIVE),
     ),
     "plays": ExportKind("Plays", "Play counts per listener and song."),
@@ -51,13 +51,15 @@ class ExportRequest:
         None,
         "Number of neighbors per song, in exports of neighbors, passages and the map (0: a map without neighbors). "
         "The default is 10. It is 100 in a MIREX distance list, and 0 for a map of more than 100,000 songs.",
-        flags=("--k", "-k"),
+        flags=("--neighbors",),
         min=0,
         max=1_000,
     )
     sample: int | None = option(None, "Export the neighbors of a random sample of this many songs.", min=1)
     seed: int = option(0, "Random seed for the sample and the artist splits.", min=0)
-    like: int | None = option(None, "Export the passages that this song (an id) shares with its neighbors.", min=1)
+    like: int | None = option(
+        None, "Export the passages that this song (an id) shares with its neighbors.", min=1, flags=("--passages-of",)
+    )
     card: bool = option(
         False, "Also write a data card (README.md) and Croissant metadata (croissant.json) next to a Parquet file."
     )

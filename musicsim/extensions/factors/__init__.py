@@ -6,9 +6,7 @@ EXTENSION = Extension(
     name="factors",
     commands={
         "factors": Command(
-            "cli:show_factors",
-            "Find similar songs, and compare them in timbre, rhythm and harmony (docs/listen/search.md).",
-            "Search and playlists",
+            "cli:show_factors", "Find similar songs, and compare them in timbre, rhythm and harmony.", "Listen"
         )
     },
     http_router="routes:router",

@@ -29,7 +29,12 @@ def show_factors(
     as_json: JsonOption = False,
     model: ModelOption = None,
 ) -> None:
-    """Each figure is the percentage of the library's pairs of songs that are farther apart than the two songs."""
+    """Each figure is the percentage of the library's pairs of songs that are farther apart than the two songs.
+
+    Examples:
+        musicsim factors 12
+        musicsim factors 12 --factor rhythm -k 20
+    """
     with open_library(library) as lib:
         snapshot = snapshot_under(lib, model)
         found = find_with_figures(snapshot, song, request)

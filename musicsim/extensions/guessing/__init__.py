@@ -5,7 +5,7 @@ from musicsim.hooks import Command, Extension, Section
 EXTENSION = Extension(
     name="guessing",
     commands={
-        "guess": Command("cli:guess", "Guess a missing genre, or artist and album, from similar songs.", "Library")
+        "guess": Command("cli:guess", "Guess a missing genre, or artist and album, from similar songs.", "Improve")
     },
     sections=(
         Section("library", "page:draw_artists", tab="artists", place=55),

@@ -34,13 +34,18 @@ def guess(
         ),
     ] = False,
     by: Annotated[
-        _Voters, typer.Option(help="Songs that vote: those with the nearest vectors or the nearest learned codes.")
+        _Voters,
+        typer.Option("--voters", help="Songs that vote: those with the nearest vectors or the nearest learned codes."),
     ] = _Voters.VECTORS,
     votes: Annotated[
         int | None,
         typer.Option(help="Minimum number of votes. Default: 6 of 10 for a genre, 2 of 3 for an artist.", min=1),
     ] = None,
 ) -> None:
+    """Examples:
+    musicsim guess genre
+    musicsim guess artist --votes 3 --accept
+    """
     min_votes = USUAL_VOTES[target] if votes is None else votes
     if min_votes > N_VOTES[target]:
         raise typer.BadParameter(

@@ -9,9 +9,5 @@ EXTENSION = Extension(
         "after_refresh": "push:push_after_refresh",
         "after_snapshot": "push:push_in_background",
     },
-    commands={
-        "index": Command(
-            "cli:index", "Push the songs to the index server in MUSICSIM_INDEX (docs/host/search_server.md).", "Host"
-        )
-    },
+    commands={"index": Command("cli:index", "Push the songs to the index server in MUSICSIM_INDEX.", "Host")},
 )

@@ -9,7 +9,12 @@ from musicsim.extensions.index_server.remote_index import remote_of
 
 
 def index(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """The app does this automatically, and so do the commands that add songs."""
+    """The app does this automatically, and so do the commands that add songs.
+
+    Examples:
+        musicsim index
+        musicsim index --json
+    """
     with open_library(library) as lib:
         with progress_bar() as progress:
             is_pushed = push(take_snapshot(lib), progress)

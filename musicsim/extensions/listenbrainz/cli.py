@@ -15,12 +15,20 @@ group = typer.Typer(no_args_is_help=True)
 @group.command()
 def token(
     library: console.LibraryOption = None,
+    as_json: console.JsonOption = False,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the saved token.")] = False,
 ) -> None:
-    """Save your ListenBrainz token in the library's folder. The command prompts for the token and hides your input."""
+    """Save your ListenBrainz token in the library's folder. The command prompts for the token and hides your input.
+
+    Examples:
+        musicsim listenbrainz token
+        musicsim listenbrainz token --remove
+    """
     with console.open_library(library) as lib:
-        save_token(lib, "" if remove else typer.prompt("Token", hide_input=True))
-    typer.echo("The token was removed." if remove else "The token was saved.")
+        save_token(lib, "" if remove else typer.prompt("Token", hide_input=True, err=True))
+    console.report(
+        {"is_saved": not remove}, "The token was removed." if remove else "The token was saved.", as_json=as_json
+    )
 
 
 @group.command()
@@ -31,12 +39,16 @@ def send(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
     saved: SavedOption = None,
-    public: Annotated[bool, typer.Option("--public", help="Make the playlist visible to everyone.")] = False,
+    public: Annotated[bool, typer.Option("--visible", help="Make the playlist visible to everyone.")] = False,
     model: console.ModelOption = None,
 ) -> None:
     """Send a generated or saved playlist to ListenBrainz.
 
     Songs without a MusicBrainz id cannot be sent. They are listed, and the exit code is then 3.
+
+    Examples:
+        musicsim listenbrainz send Evening --saved Evening
+        musicsim listenbrainz send Today --minutes 60 --visible
     """
     with console.open_library(library) as lib:
         playlist = load_or_generate(lib, request, saved, model)

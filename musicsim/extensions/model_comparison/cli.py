@@ -34,7 +34,7 @@ def evaluate_options(command: Callable[..., None], *, against: _Against = None, 
     if values["model"] or values["split"] is not None or values.get("lists"):
         raise typer.BadParameter("cannot be combined with --model, --split or --continue.", param_hint="--against")
     with open_library(values["library"]) as library, progress_bar() as progress:
-        covered = find_coverage(library, library.models.all(), values["by"])
+        covered = find_coverage(library, library.models.all(), values["truth"])
         result = compare_with(library, against, covered.kind, progress)
     if values["as_json"]:
         differences = [asdict(one) | {"words": one.summary} for one in result.differences]

@@ -32,6 +32,10 @@ def queue(
     """Append a generated or saved playlist to MPD's queue.
 
     Songs that MPD does not have are listed, and the exit code is then 3.
+
+    Examples:
+        musicsim mpd queue --first 12 --play
+        musicsim mpd queue --saved Evening --replace
     """
     with _open(library, request, saved, model) as (chosen, mpd):
         unknown = mpd.queue(chosen.songs, replace=replace, play=play)
@@ -53,6 +57,10 @@ def save(
     """Save a generated or saved playlist as a stored playlist in MPD.
 
     Songs that MPD does not have are listed, and the exit code is then 3.
+
+    Examples:
+        musicsim mpd save Evening --saved Evening
+        musicsim mpd save Today --minutes 60 --replace
     """
     with _open(library, request, saved, model) as (chosen, mpd):
         unknown = mpd.save(name, chosen.songs, replace=replace)
@@ -107,6 +115,10 @@ def keep_filled(
 
     The command continues if MPD is restarted. It takes the options of a playlist, except the length. With --json, each
     song is one object on its own line.
+
+    Examples:
+        musicsim mpd keep-filled
+        musicsim mpd keep-filled --like 12 --ahead 10
     """
 
     def report(sentence: str) -> None:

@@ -60,6 +60,10 @@ def add(
 
     The command prompts for the password or API key, or reads it from MUSICSIM_SERVER_SECRET. It saves this secret in
     the library's folder, in a file that only you can read, and never shows it.
+
+    Examples:
+        musicsim server add home http://localhost:4533 --user anna
+        musicsim server add away https://music.example --api-key
     """
     if api_key and send_password:
         raise typer.BadParameter("use --api-key or --send-password, not both.")
@@ -72,7 +76,9 @@ def add(
         connection = Connection(name, address, user, secret, sends, listening)  # type: ignore[arg-type]
         Subsonic(connection).ping()
         Connections(lib).put(connection)
-    _report({"server": name}, f"{name} is connected. Sync its songs with {_command('sync', library)}.", as_json=as_json)
+    console.report(
+        {"server": name}, f"{name} is connected. Sync its songs with {_command('sync', library)}.", as_json=as_json
+    )
 
 
 def sync(
@@ -86,7 +92,12 @@ def sync(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Read the songs on servers, match them to the library, and import plays, stars and ratings."""
+    """Read the songs on servers, match them to the library, and import plays, stars and ratings.
+
+    Examples:
+        musicsim server sync
+        musicsim server sync home --fetch
+    """
     reports, n_failed = [], 0
     with _open(names, library) as (lib, connections), console.progress_bar() as progress:
         for connection in connections:
@@ -117,7 +128,12 @@ def sync(
 
 
 def list_servers(library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
-    """List the servers, how many songs they have, how many are matched, and the playlists written to them."""
+    """List the servers, how many songs they have, how many are matched, and the playlists written to them.
+
+    Examples:
+        musicsim server list
+        musicsim server list --json
+    """
     rows: list[dict[str, Any]] = []
     with console.open_library(library) as lib:
         songs = ServerSongs(lib)
@@ -152,13 +168,18 @@ def review(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """List server songs that match several songs in the library, or choose the match for one server song."""
+    """List server songs that match several songs in the library, or choose the match for one server song.
+
+    Examples:
+        musicsim server review
+        musicsim server review home 5f2a 12
+    """
     if name is not None and (server_id is None or song is None):
         raise typer.BadParameter("give a server, the id of a song on it, and the id of a song in the library.")
     with console.open_library(library) as lib:
         if name is not None and server_id is not None:
             ServerSongs(lib).choose(name, server_id, song or None)
-            _report({"server": name, "id": server_id, "song": song or None}, "saved.", as_json=as_json)
+            console.report({"server": name, "id": server_id, "song": song or None}, "saved.", as_json=as_json)
             return
         waiting = ServerSongs(lib).ambiguous()
         labels = {s.id: s.label for s in lib.songs({i for _, one in waiting for i in one.candidates or ()})}
@@ -176,7 +197,9 @@ def review(
         (*list(row.values())[:4], "; ".join(f"{i}: {label}" for i, label in row["candidates"].items()))
         for row in rows[:_MAX_LISTED]
     ]
-    console.show(("server", "id", "title", "artist", "which of these?"), cells, caption=f"{count(len(rows), 'song')}")
+    names = ("server", "id", "title", "artist", "which of these?")
+    nothing = "No server songs match several songs. `musicsim server sync` matches them again."
+    console.show(names, cells, caption=count(len(rows), "song"), empty=nothing)
 
 
 def save(
@@ -185,7 +208,12 @@ def save(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Write a saved playlist, or a rule's current songs, to a server, or update them on the server."""
+    """Write a saved playlist, or a rule's current songs, to a server, or update them on the server.
+
+    Examples:
+        musicsim server save home Evening
+        musicsim server save home Jazz --json
+    """
     with _open([name], library) as (lib, (connection,)):
         songs = load_or_generate(lib, PlaylistRequest(), playlist, None).songs
         saved = save_list(lib, connection, playlist, [song.id for song in songs], "musicsim")
@@ -204,7 +232,12 @@ def keep(
     as_json: console.JsonOption = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Generate a playlist and write it to a server. `musicsim server refresh` regenerates it."""
+    """Generate a playlist and write it to a server. `musicsim server refresh` regenerates it.
+
+    Examples:
+        musicsim server keep home Today
+        musicsim server keep home Today --around-last 10
+    """
     with _open([name], library) as (lib, (connection,)):
         saved = keep_filled(snapshot_under(lib, model), connection, playlist, request, around_last)
     _report_saved(saved, as_json=as_json)
@@ -216,7 +249,12 @@ def refresh(
     as_json: console.JsonOption = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Sync servers, and regenerate the playlists that `server keep` wrote to them. Run this command every night."""
+    """Sync servers, and regenerate the playlists that `server keep` wrote to them. Run this command every night.
+
+    Examples:
+        musicsim server refresh
+        musicsim server refresh home --json
+    """
     refreshed, has_failed = [], False
     with _open(names, library) as (lib, connections):
         for connection in connections:
@@ -247,26 +285,32 @@ def delete(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Delete a playlist that this library wrote to a server."""
+    """Delete a playlist that this library wrote to a server.
+
+    Examples:
+        musicsim server delete home Today
+        musicsim server delete home Today --json
+    """
     with _open([name], library) as (lib, (connection,)):
         delete_list(lib, connection, playlist)
-    _report({"server": name, "playlist": playlist}, f"{playlist} was deleted from {name}.", as_json=as_json)
+    console.report({"server": name, "playlist": playlist}, f"{playlist} was deleted from {name}.", as_json=as_json)
 
 
 def remove(name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
-    """Disconnect a server; delete its password and its songs that have no local file. The server does not change."""
+    """Disconnect a server; delete its password and its songs that have no local file. The server does not change.
+
+    Examples:
+        musicsim server remove home
+        musicsim server remove home --json
+    """
     with console.open_library(library) as lib:
         remove_server(lib, name)
-    _report({"server": name}, f"{name} was removed.", as_json=as_json)
+    console.report({"server": name}, f"{name} was removed.", as_json=as_json)
 
 
 def _command(verb: str, library: Path | None) -> str:
     """Return a command to run next, for the same library."""
     return f"`musicsim server {verb}{f' --library {shlex.quote(str(library))}' if library else ''}`"
-
-
-def _report(facts: dict[str, Any], message: str, *, as_json: bool) -> None:
-    console.emit(facts) if as_json else console.echo(message)
 
 
 def _report_saved(saved: SavedList, *, as_json: bool = False) -> None:

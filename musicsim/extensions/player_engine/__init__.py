@@ -5,11 +5,7 @@ from musicsim.hooks import Command, Extension, Section
 EXTENSION = Extension(
     name="player_engine",
     commands={
-        "players": Command(
-            "cli:players",
-            "Let music players and music-server plugins find similar songs (docs/connect/players.md).",
-            "Connect",
-        )
+        "players": Command("cli:players", "Let music players and music-server plugins find similar songs.", "Connect")
     },
     sections=(Section("library", "page:draw", tab="servers", place=72),),
     routes="routes:players_routes",

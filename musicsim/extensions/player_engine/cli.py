@@ -20,7 +20,12 @@ def players(
         bool, typer.Option("--new-token", help="Create a new token; the old token becomes invalid.")
     ] = False,
 ) -> None:
-    """Let players that send the token use the library while the app is running. New rules replace all earlier rules."""
+    """Let players that send the token use the library while the app is running. New rules replace all earlier rules.
+
+    Examples:
+        musicsim players --show
+        musicsim players --no-folder ~/Music/Christmas --per-artist 1
+    """
     with open_library(library) as lib:
         if off:
             refuse_players(lib)
@@ -39,4 +44,4 @@ def players(
         typer.echo(f"token: {access.token}")
         for name, value in rules.items():
             typer.echo(f"{name}: {plain(', '.join(map(str, value)) if isinstance(value, list) else str(value))}")
-        typer.echo("Enter the app's address and this token in the player or plugin; see docs/connect/players.md.")
+        typer.echo("Enter the app's address and this token in the player or plugin.")

@@ -5,11 +5,7 @@ from musicsim.hooks import Command, Extension, Section
 EXTENSION = Extension(
     # command options wrap in alphabetical order: this name comes after model_comparison, whose --against it reads
     name="pooling",
-    commands={
-        "pool": Command(
-            "cli:pool", "Combine contributions of several libraries (docs/research/pooling.md).", "Research"
-        )
-    },
+    commands={"pool": Command("cli:pool", "Combine contributions of several libraries.", "Research")},
     command_options={"evaluate": "cli:evaluate_options"},
     sections=(
         Section(

@@ -32,7 +32,7 @@ _FILE_HELP = "With --against: write the difference to a file for `musicsim pool`
 _NAME_HELP = "With --contribute: public name of the model, such as MERT-v1-95M."
 _BY_HELP = f"Also group the libraries by their share of {', '.join(FAMILIES)}."
 _File = Annotated[Path | None, typer.Option(help=_FILE_HELP, metavar="FILE")]
-_Name = Annotated[str, typer.Option("--as", help=_NAME_HELP, metavar="NAME")]
+_Name = Annotated[str, typer.Option("--public-name", help=_NAME_HELP, metavar="NAME")]
 
 
 @add_options
@@ -43,9 +43,11 @@ def evaluate_options(
         command(**values)
         return
     if values.get("against") is None or any(values.get(name) for name in ("model", "split", "search", "lists")):
-        raise typer.BadParameter("needs --against MODEL, and allows only --as and --by.", param_hint="--contribute")
+        raise typer.BadParameter(
+            "needs --against MODEL, and allows only --public-name and --truth.", param_hint="--contribute"
+        )
     with open_library(values["library"]) as library, progress_bar() as progress:
-        covered = find_coverage(library, library.models.all(), values["by"])
+        covered = find_coverage(library, library.models.all(), values["truth"])
         text = measure(library, values["against"], covered.kind, public_name, progress).text
     target = contribute.expanduser().absolute()
     with atomic_path(target) as temporary:
@@ -59,11 +61,15 @@ def evaluate_options(
 
 def pool(
     files: Annotated[list[Path], typer.Argument(help="Contributions of libraries.", metavar="FILE")],
-    by: Annotated[str | None, typer.Option(help=_BY_HELP, metavar="GENRE")] = None,
+    by: Annotated[str | None, typer.Option("--share", help=_BY_HELP, metavar="FAMILY")] = None,
     as_json: JsonOption = False,
 ) -> None:
+    """Examples:
+    musicsim pool anna.json ben.json
+    musicsim pool anna.json ben.json --share classical
+    """
     if by is not None and by not in FAMILIES:
-        raise typer.BadParameter(f"{by!r} must be one of {', '.join(FAMILIES)}.", param_hint="--by")
+        raise typer.BadParameter(f"{by!r} must be one of {', '.join(FAMILIES)}.", param_hint="--share")
     contributions, repeated = read_files(files)
     tables = pool_contributions(contributions, by or "")
     if as_json:

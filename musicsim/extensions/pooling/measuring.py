@@ -120,8 +120,8 @@ def identify_model(record: ModelRecord, public_name: str = "") -> ModelId:
     is_private = record.kind not in BUILT_IN
     if is_private and not re.fullmatch(NAME, public_name):
         raise ModelError(
-            "the model's own name may be private. Choose a public name (--as) such as MERT-v1-95M, with up to 40 "
-            "letters, digits, spaces and . _ + -"
+            "the model's own name may be private. Choose a public name (--public-name) such as MERT-v1-95M, with up to "
+            "40 letters, digits, spaces and . _ + -"
         )
     name = public_name if is_private else record.name
     return ModelId(name=name, hash=sha256(json.dumps(recipe).encode()).hexdigest()[:16])

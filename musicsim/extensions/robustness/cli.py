@@ -24,7 +24,7 @@ def evaluate_options(
     if robustness is None:
         command(**values)
         return
-    if any(values.get(name) for name in ("by", "split", "search", "lists", "against", "contribute")):
+    if any(values.get(name) for name in ("truth", "split", "search", "lists", "against", "contribute")):
         raise typer.BadParameter("can be combined only with --model and --json.", param_hint="--robustness")
     with open_library(values["library"]) as library, progress_bar() as progress:
         models = library.models

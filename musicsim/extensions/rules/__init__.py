@@ -5,7 +5,7 @@ from musicsim.hooks import Command, Extension, Section
 EXTENSION = Extension(
     name="rules",
     commands={
-        "rules": Command("cli:group", "Save rules, and list the songs that follow them now.", "Search and playlists")
+        "rules": Command("cli:group", "Save rules, and list the songs that follow them now.", "Listen", is_main=True)
     },
     sections=(
         Section("playlists", "page_actions:show_live", title="Live", place=30),

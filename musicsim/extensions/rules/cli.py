@@ -21,15 +21,20 @@ NameArgument = Annotated[str, typer.Argument(help="Name of the rule.")]
 
 @group.command("list")
 def list_rules(library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
-    """List the saved rules."""
+    """List the saved rules.
+
+    Examples:
+        musicsim rules list
+        musicsim rules list --json
+    """
     with console.open_library(library) as lib:
         saved = RuleStore(lib).all()
     if as_json:
         console.emit([rule.as_json() for rule in saved])
-    elif saved:
-        console.show(("name", "conditions", "saved"), [(r.name, r.rule, day_of(r.saved_at)) for r in saved])
     else:
-        typer.echo("This library has no rules. Save one with `musicsim rules save`.")
+        rows = [(r.name, r.rule, day_of(r.saved_at)) for r in saved]
+        nothing = "This library has no rules. Save one with `musicsim rules save`."
+        console.show(("name", "conditions", "saved"), rows, empty=nothing)
 
 
 @group.command()
@@ -37,7 +42,12 @@ def list_rules(library: console.LibraryOption = None, as_json: console.JsonOptio
 def save(
     request: RuleRequest, name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False
 ) -> None:
-    """Save a rule, and count the songs that follow it now; it replaces a rule with the same name."""
+    """Save a rule, and count the songs that follow it now; it replaces a rule with the same name.
+
+    Examples:
+        musicsim rules save Jazz --where genre:jazz
+        musicsim rules save Short --where length:..3:00 --songs 20
+    """
     with console.open_library(library) as lib:
         _report(snapshot_under(lib, None), save_checked(lib, name, request.rule()), as_json=as_json)
 
@@ -49,7 +59,12 @@ def show(
     as_json: console.JsonOption = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Show the songs that follow a rule now, in order."""
+    """Show the songs that follow a rule now, in order.
+
+    Examples:
+        musicsim rules show Jazz
+        musicsim rules show Jazz --json
+    """
     with console.open_library(library) as lib:
         snapshot, saved = snapshot_under(lib, model), RuleStore(lib).get(name)
         found = find_songs(snapshot, saved.rule)
@@ -59,7 +74,8 @@ def show(
         return
     rows = [(n, s.id, s.title, s.artist or "", clock(s.duration_s)) for n, s in enumerate(songs, 1)]
     caption = f"{saved.rule}: {count(found.n_matching, 'song')}, {len(songs)} shown"
-    console.show(("", "id", "title", "artist", "length"), rows, caption=caption)
+    nothing = f"No song follows “{saved.name}” now: {saved.rule}. Change it with `musicsim rules save`."
+    console.show(("", "id", "title", "artist", "length"), rows, caption=caption, empty=nothing)
 
 
 @group.command()
@@ -75,7 +91,12 @@ def export(
     as_json: console.JsonOption = False,
     model: console.ModelOption = None,
 ) -> None:
-    """Write a rule, or the songs that follow it now, to a file."""
+    """Write a rule, or the songs that follow it now, to a file.
+
+    Examples:
+        musicsim rules export Jazz jazz.json
+        musicsim rules export Jazz jazz.m3u8
+    """
     target = file.expanduser().absolute()
     with console.open_library(library) as lib:
         n_songs = files.export_rule(snapshot_under(lib, model), RuleStore(lib).get(name), target)
@@ -91,7 +112,12 @@ def import_file(
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
 ) -> None:
-    """Save the rule in a JSON file; it replaces a rule with the same name."""
+    """Save the rule in a JSON file; it replaces a rule with the same name.
+
+    Examples:
+        musicsim rules import jazz.json
+        musicsim rules import jazz.json --library ~/jazz
+    """
     with console.open_library(library) as lib:
         saved = files.import_rule(lib, file.expanduser().absolute())
         _report(snapshot_under(lib, None), saved, as_json=as_json)
@@ -99,7 +125,12 @@ def import_file(
 
 @group.command()
 def delete(name: NameArgument, library: console.LibraryOption = None, as_json: console.JsonOption = False) -> None:
-    """Delete a rule, and print its conditions. Songs and saved playlists do not change."""
+    """Delete a rule, and print its conditions. Songs and saved playlists do not change.
+
+    Examples:
+        musicsim rules delete Jazz
+        musicsim rules delete Jazz --json
+    """
     with console.open_library(library) as lib:
         saved = RuleStore(lib).delete(name)
     if as_json:

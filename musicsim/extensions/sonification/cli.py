@@ -18,15 +18,22 @@ def sonify(
     kind: Annotated[str, typer.Argument(help="codeword or edge.", metavar="KIND")],
     name: Annotated[str, typer.Argument(help="Number of the codeword, or name of the edge.")],
     file: Annotated[Path, typer.Argument(help=f"File to write: {' or '.join(ENDINGS)}.")],
-    n: Annotated[int | None, typer.Option("-n", min=1, max=500, help="Number of pieces. [default: 24 or 10]")] = None,
+    n: Annotated[
+        int | None, typer.Option("--pieces", min=1, max=500, help="Number of pieces. [default: 24 or 10]")
+    ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.05, max=30, help="Length of a piece. [default: .25 or 3]")
+        float | None, typer.Option("--piece-seconds", min=0.05, max=30, help="Length of a piece. [default: .25 or 3]")
     ] = None,
     library: LibraryOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """A codeword: the frames nearest to it, from different songs. An edge, such as a cluster: its central songs."""
+    """A codeword: the frames nearest to it, from different songs. An edge, such as a cluster: its central songs.
+
+    Examples:
+        musicsim sonify codeword 417 417.wav
+        musicsim sonify edge cluster-16:4 cluster.flac --piece-seconds 5
+    """
     if kind not in _KINDS:
         raise typer.BadParameter(f"{kind!r} must be one of {', '.join(_KINDS)}.", param_hint="KIND")
     if kind == "codeword" and not (name.isascii() and name.isdigit()):

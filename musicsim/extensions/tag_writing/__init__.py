@@ -5,7 +5,9 @@ from musicsim.hooks import Command, Extension, JobKind, Section
 EXTENSION = Extension(
     name="tag_writing",
     commands={
-        "tags": Command("cli:group", "Write file tags to your music files, with a backup, and undo it.", "Library")
+        "tags": Command(
+            "cli:group", "Write file tags to your music files, with a backup, and undo it.", "Improve", is_main=True
+        )
     },
     jobs={
         "write_tags": JobKind("writing:run_write", "Writing file tags", unit="file"),

@@ -44,7 +44,12 @@ def write(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes without writing anything.")] = False,
     yes: YesOption = False,
 ) -> None:
-    """Write properties of songs to the tags of their files, and back up the old values."""
+    """Write properties of songs to the tags of their files, and back up the old values.
+
+    Examples:
+        musicsim tags write tempo key --dry-run
+        musicsim tags write replaygain --genre Jazz
+    """
     refuse_visitors()
     names = [str(name) for name in dict.fromkeys(properties)]
     with open_library(library) as lib:
@@ -103,7 +108,12 @@ def undo(
     library: LibraryOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Restore the files of a run, byte for byte, unless they have changed since."""
+    """Restore the files of a run, byte for byte, unless they have changed since.
+
+    Examples:
+        musicsim tags undo
+        musicsim tags undo 2026-11-30-201500
+    """
     refuse_visitors()
     with open_library(library) as lib:
         name = Backups(lib.folder).find(run).name
@@ -122,11 +132,16 @@ def undo(
 
 @group.command()
 def runs(library: LibraryOption = None, as_json: JsonOption = False) -> None:
-    """List the runs that can be undone, newest first."""
+    """List the runs that can be undone, newest first.
+
+    Examples:
+        musicsim tags runs
+        musicsim tags runs --json
+    """
     refuse_visitors()
     with open_library(library) as lib:
         found = [(run.name, len(run.files())) for run in Backups(lib.folder).runs()]
     if as_json:
         emit([{"run": name, "files": n_files} for name, n_files in found])
     else:
-        show(("run", "files"), found)
+        show(("run", "files"), found, empty="No tags were written. Write some with `musicsim tags write PROPERTY`.")

@@ -23,7 +23,12 @@ def show_taste(
     picture: Annotated[Path | None, typer.Option(help="Write the card to this PNG file.", metavar="FILE")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Each share has a 95% band. The parts of a combined model count, too."""
+    """Each share has a 95% band. The parts of a combined model count, too.
+
+    Examples:
+        musicsim answers taste
+        musicsim answers taste --listener anna --picture anna.png
+    """
     with open_library(library) as lib:
         name = find_listener(lib.judgments.listeners(), listener)
         taste = estimate_taste(snapshot_under(lib, model), lib.judgments.answers(name), name)

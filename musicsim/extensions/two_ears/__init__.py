@@ -6,7 +6,7 @@ EXTENSION = Extension(
     name="two_ears",
     commands={
         "two-ears": Command(
-            "cli:compare_ears", "Compare your taste with a friend's, and make a playlist for both.", "Learn"
+            "cli:compare_ears", "Compare your taste with a friend's, and make a playlist for both.", "Improve"
         )
     },
     sections=(Section("train", "page:draw", title="Two ears", tab="ears", group=MENU, place=40),),

@@ -32,13 +32,21 @@ def compare_ears(
     friend: Annotated[str, typer.Argument(help="Name of a friend's model, or the .musicsim file to import it from.")],
     library: LibraryOption = None,
     model: ModelOption = None,
-    length: Annotated[int, typer.Option("--playlist", "-n", min=0, max=500, help="Songs in a playlist for both.")] = 0,
+    length: Annotated[
+        int,
+        typer.Option("--length", "-n", min=0, max=500, help="Number of songs. With 0, no playlist for both is made."),
+    ] = 0,
     first: Annotated[int | None, typer.Option(help="Id of the playlist's first song; random by default.")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The same seed gives the same playlist again.")] = None,
     save: SaveOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Both models must be trained on answers. The blind questions are in *Teach > ⋯ > Two ears*."""
+    """Both models must be trained on answers. The blind questions are in *Teach > ⋯ > Two ears*.
+
+    Examples:
+        musicsim two-ears anna.musicsim
+        musicsim two-ears Anna --length 12 --save "Anna and me"
+    """
     with open_library(library) as lib:
         if friend.endswith(MODEL_FILE_ENDING):
             path = Path(friend).expanduser().absolute()

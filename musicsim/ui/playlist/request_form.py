@@ -7,6 +7,7 @@ import streamlit as st
 
 from musicsim.explorer import PlaylistDraft, PlaylistRequest, Snapshot, options_of
 from musicsim.explorer.playlists.pool import RESTS_S
+from musicsim.explorer.requests.playlist import DEFAULT_MINUTES
 from musicsim.library import SavedPlaylist
 from musicsim.ui.base import BY_STATE, Key, choices_of, option_keys
 from musicsim.ui.base.keys import SECTIONS
@@ -22,7 +23,7 @@ _MAX_PER_HOUR = 40  # if more songs fit into an hour, they are too short for a d
 _LIBRARY: Key[str] = Key("playlist_form_of", str, "name of the library that the form's values are for", is_kept=True)
 _DRAWN: Key[list[tuple[float, frozenset[int]]]] = Key("playlist_drawn", list, "generated playlists")
 LENGTH_BY: Key[Literal["songs", "minutes"]] = Key("playlist_by", lambda: "songs", "unit of length", is_kept=True)
-KEYS = option_keys("playlist", PlaylistRequest, minutes=60, dialect="")
+KEYS = option_keys("playlist", PlaylistRequest, length=12, minutes=DEFAULT_MINUTES, dialect="")
 """The form's values, keyed by the request's field; an empty dialect means all playlists."""
 _LENGTH = KEYS["length"]
 _NAMES = ("artists", "no_artists", "genres", "tags", "no_tags", "folders", "no_folders", "keys", "modes")
@@ -91,11 +92,12 @@ def open_draft(snapshot: Snapshot, draft: PlaylistDraft) -> None:
 
 def _fill_in(request: PlaylistRequest) -> None:
     values = {name: getattr(request, name) for name in KEYS}
-    if request.minutes is None:
+    if request.minutes is None and request.length is not None:
         del values["minutes"]
     else:
         LENGTH_BY.set("minutes")
-        values["minutes"] = round(request.minutes)
+        del values["length"]
+        values["minutes"] = round(request.minutes or DEFAULT_MINUTES)
     for name, value in values.items():
         is_many = isinstance(value, (tuple, frozenset)) and name not in RANGES
         KEYS[name].set(list(value) if is_many else "" if name == "dialect" and value is None else value)

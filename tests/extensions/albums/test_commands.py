@@ -17,7 +17,7 @@ def test_albums_are_listed_shown_and_compared(halves):
     shown = ask("show", tones["id"], library=halves)
     assert [one["song"]["track"] for one in shown["songs"]] == [1, 2]
     assert {one["work"] for one in shown["songs"]} == {None}
-    similar = ask("similar", "tones a", "-n", 2, library=halves)
+    similar = ask("similar", "tones a", "-k", 2, library=halves)
     assert similar[0]["name"] == "Tones B"
     assert len(similar) == 2
     table, _ = run("albums", "similar", tones["id"], library=halves.folder)
@@ -42,7 +42,7 @@ def test_works_are_shown_with_their_album(halves):
 
 def test_playlist_plays_whole_albums_in_track_order(halves, tmp_path):
     target = tmp_path / "walk.m3u8"
-    made = ask("playlist", "clicks b", "--length", 3, "--per-artist", 0, "-o", target, library=halves)
+    made = ask("playlist", "clicks b", "--albums", 3, "--per-artist", 0, "-o", target, library=halves)
     assert [album["name"] for album in made["albums"][:2]] == ["Clicks B", "Clicks A"]
     names = [song["album"] for song in made["songs"]]
     assert names == [album["name"] for album in made["albums"] for _ in range(2)]
@@ -68,7 +68,7 @@ def test_http_answers_are_those_of_the_commands(client, halves):
     similar = client.get(f"/api/albums/{first}/similar?k=3").json()
     assert similar == ask("similar", first, "-k", 3, library=halves)
     steps = client.get(f"/api/albums/{first}/playlist?length=2").json()
-    made = ask("playlist", first, "-n", 2, library=halves)
+    made = ask("playlist", first, "--albums", 2, library=halves)
     assert [song["id"] for step in steps for song in step["songs"]] == [song["id"] for song in made["songs"]]
     assert client.get("/api/albums/999999/similar").status_code == 404
     assert client.get(f"/api/albums/{first}/similar?k=0").status_code == 422

@@ -101,7 +101,7 @@ def test_cluster_evaluation_and_neighbors_match_local(dask, tiny_library, tmp_pa
     tiny_library.edits.edit([song.id for song in tiny_library.songs()[:6]], {"genre": "Pitched"})
     tiny_library.close()
     folder, cluster = tiny_library.folder, ("--cluster", dask.address)
-    evaluating = "evaluate", "--by", "genre", "--json"
+    evaluating = "evaluate", "--truth", "genre", "--json"
     here = run(*evaluating, library=folder)[0]
     run("export", "map", tmp_path / "here.csv", library=folder)
     pools = []

@@ -20,7 +20,7 @@ def test_cli_evaluates_held_out_playlists(tiny_library):
     assert "Hit rate at 10" in " ".join(out.split())
     assert "0 sittings" in run("evaluate", "--continue", "sittings", library=library, expect=1)[1]
     assert "playlists, sittings" in run("evaluate", "--continue", "albums", library=library, expect=2)[1]
-    both = run("evaluate", "--continue", "playlists", "--by", "genre", library=library, expect=2)[1]
+    both = run("evaluate", "--continue", "playlists", "--truth", "genre", library=library, expect=2)[1]
     assert "cannot be combined with" in both
 
 

@@ -33,14 +33,14 @@ def test_command_makes_mixes_and_shows_them(full):
 
 
 def test_command_changes_settings(full, tmp_path):
-    changed = ("--automatic", "--hours", "22-6", "--cpu", "25", "--every", "30", "--folder", tmp_path)
+    changed = ("--automatic", "--hours", "22-6", "--cpu", "25", "--every", "30", "--write-to", tmp_path)
     out, _ = run("daily", *changed, library=full.folder)
     assert "automatic: on" in out
     assert read_settings(full) == DailySettings(
         automatic=True, watched=(), hours="22-6", cpu=25, every=30, folder=str(tmp_path)
     )
     assert full.playlists(source=SOURCE) == []
-    run("daily", "--no-automatic", "--hours", "any", "--folder", "none", library=full.folder)
+    run("daily", "--no-automatic", "--hours", "any", "--write-to", "none", library=full.folder)
     assert read_settings(full) == DailySettings(automatic=False, cpu=25, every=30)
     run("daily", "--watched", tmp_path, library=full.folder)
     assert read_settings(full).watched == (str(tmp_path),)

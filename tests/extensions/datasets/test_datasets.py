@@ -229,7 +229,7 @@ def test_test_songs_search_training_songs_only(tiny_library):
     assert (scores.n_queries, scores.n_ranked, scores.n_skipped) == (len(test), len(train), 0)
     for name, figure in scores.figures.items():
         assert figure.mean == pytest.approx(expected[name])
-    told = json.loads(run("evaluate", "--by", "genre", "--split", "mine", "--json", library=tiny_library.folder)[0])
+    told = json.loads(run("evaluate", "--truth", "genre", "--split", "mine", "--json", library=tiny_library.folder)[0])
     assert told["models"][0]["scores"]["n_queries"] == len(test)
 
 

@@ -241,9 +241,9 @@ def test_invalid_networks_leave_nothing(tiny_library, tmp_path, shape, options, 
 def test_command_adds_ear_and_search_uses_it(tiny_library, tmp_path):
     path = write_network(tmp_path / "net.onnx")
     folder = tiny_library.folder
-    out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--every", 1, "--name", "Bands", library=folder)
+    out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--stride", 1, "--name", "Bands", library=folder)
     assert "Sound and Bands was added, and is now in use." in out
-    out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--every", 1, "--name", "Bands", library=folder)
+    out, _ = run("models", "add-ear", path, "--front-end", "musicnn", "--stride", 1, "--name", "Bands", library=folder)
     assert "Sound and Bands was already there, and is now in use." in out
     assert [job.state for job in tiny_library.jobs.recent()] == ["done", "done"]
     assert json.loads(run("similar", 1, "-k", 2, "--json", library=folder)[0])

@@ -44,11 +44,11 @@ def test_command_lists_nearest_songs_with_a_column_per_factor(own_styles):
     snapshot = take_snapshot(own_styles)
     query, missing = snapshot.songs_at()[:2]
     own_styles.frame_files.aspects_path(missing.content_hash).unlink()
-    out, problem = run("factors", query.id, "--by", "harmony", "-k", 3, library=own_styles.folder)
+    out, problem = run("factors", query.id, "--factor", "harmony", "-k", 3, library=own_styles.folder)
     for heading in ("timbre", "rhythm", "harmony", "title"):
         assert heading in out
     assert "1 song without harmony left out." in problem
-    told = json.loads(run("factors", query.id, "--by", "harmony", "-k", 3, "--json", library=own_styles.folder)[0])
+    told = json.loads(run("factors", query.id, "--factor", "harmony", "-k", 3, "--json", library=own_styles.folder)[0])
     hits = find_requested(snapshot, query.id, SearchRequest(by="harmony", k=3))
     assert [one["id"] for one in told["songs"]] == [hit.song.id for hit in hits]
     figures = measure_factors(Factors(snapshot), query.id, [hit.song.id for hit in hits])
@@ -60,7 +60,7 @@ def test_command_lists_nearest_songs_with_a_column_per_factor(own_styles):
     out, problem = run("factors", query.id, "--tempo", 1, 2, "--json", library=own_styles.folder, expect=1)
     assert json.loads(out)["songs"] == []
     assert "no song matches; without --tempo there are 29." in problem
-    _, problem = run("factors", query.id, "--by", "tempo", library=own_styles.folder, expect=1)
+    _, problem = run("factors", query.id, "--factor", "tempo", library=own_styles.folder, expect=1)
     assert "Choose one of timbre, rhythm, harmony." in problem.replace("\n", " ")
 
 
@@ -68,7 +68,7 @@ def test_http_request_agrees_with_the_command(client, tiny_library):
     song = take_snapshot(tiny_library).songs_at()[0]
     answer = client.get(f"/api/songs/{song.id}/factors?by=rhythm&k=4")
     assert answer.status_code == 200
-    told = run("factors", song.id, "--by", "rhythm", "-k", 4, "--json", library=tiny_library.folder)[0]
+    told = run("factors", song.id, "--factor", "rhythm", "-k", 4, "--json", library=tiny_library.folder)[0]
     assert answer.json() == json.loads(told)
     similar = client.get(f"/api/songs/{song.id}/similar?by=rhythm&k=4").json()
     assert [one["id"] for one in answer.json()["songs"]] == [one["id"] for one in similar]

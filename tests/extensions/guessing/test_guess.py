@@ -276,7 +276,7 @@ def test_cli_guesses_and_accepts_genres(unlabelled, monkeypatch):
     assert {g["song"]["id"]: g["genre"] for g in told["guesses"]} == truth
     assert (told["judged"], told["accepted"]) == (9, 0)
     assert all(song.genre is None for song in library.songs() if song.id in truth)
-    out, _ = run("guess", "genre", "--by", "codes", "--votes", 1, "--accept", library=library.folder)
+    out, _ = run("guess", "genre", "--voters", "codes", "--votes", 1, "--accept", library=library.folder)
     assert "Nothing was saved, because fewer than 80% of guesses like these are known to be right" in " ".join(
         out.split()
     )

@@ -158,7 +158,7 @@ def test_cli_sends_playlist_and_names_omitted_songs(server, songs, tiny_library)
     save_token(tiny_library, TOKEN)
     tiny_library.add_playlists([("Evening", None, [song.id for song in songs])], source="saved")
     out, problem = run(
-        "listenbrainz", "send", "Mine", "--saved", "Evening", "--public", library=tiny_library.folder, expect=3
+        "listenbrainz", "send", "Mine", "--saved", "Evening", "--visible", library=tiny_library.folder, expect=3
     )
     assert f"3 songs sent: https://listenbrainz.org/playlist/{LIST}" in out
     assert f"no MusicBrainz id: {songs[3].label}" in problem

@@ -167,7 +167,7 @@ def test_difference_summary_matches_leads(leads, words):
 def test_cli_reports_comparison_in_words_and_scores(library, unlearned):
     songs = library.songs()
     bring(library, songs, noise(len(songs)))
-    told = json.loads(run("evaluate", "--against", "net", "--by", "genre", "--json", library=library.folder)[0])
+    told = json.loads(run("evaluate", "--against", "net", "--truth", "genre", "--json", library=library.folder)[0])
     assert [row["name"] for row in told["rows"]] == list(NAMES)
     assert set(told["rows"][0]["figures"]) == set(RANKING_MEASURES)
     assert told["differences"][0]["words"].startswith("net is worse than Sound")

@@ -153,7 +153,7 @@ def test_models_trained_here_are_not_comparable(library):
 
 def test_evaluate_prints_every_byte_that_it_writes(library, tmp_path):
     pytest.importorskip("musicsim.extensions.model_comparison", reason="another extension has --against")
-    options = ("evaluate", "--against", "Codewords", "--by", "genre")
+    options = ("evaluate", "--against", "Codewords", "--truth", "genre")
     target = tmp_path / "out.json"
     out, _ = run(*options, "--contribute", target, library=library.folder)
     written = target.read_text(encoding="ascii")

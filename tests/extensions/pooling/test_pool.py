@@ -50,13 +50,13 @@ def test_same_library_counts_once(files, tmp_path):
 
 
 def test_subgroups_by_genre(files, tmp_path):
-    found = json.loads(run("pool", *files, "--by", "classical", "--json", library=tmp_path)[0])
+    found = json.loads(run("pool", *files, "--share", "classical", "--json", library=tmp_path)[0])
     rows = {row["subgroup"]: row for row in found["tables"][0]["rows"] if row["measure"] == "map"}
     assert {words: row["n"] for words, row in rows.items()} == {
         "": 4, "25% or more classical": 2, "less than 25% classical": 2,
     }  # fmt: skip
     assert rows["25% or more classical"]["n_behind"] == 2
-    assert "must be one of" in run("pool", *files, "--by", "polka", library=tmp_path, expect=2)[1]
+    assert "must be one of" in run("pool", *files, "--share", "polka", library=tmp_path, expect=2)[1]
 
 
 def test_other_models_make_another_table_and_one_library_has_no_tau(files, tmp_path):

@@ -113,7 +113,9 @@ def test_unknown_model_is_named(tiny_library):
     assert "does not have a model 'none'" in err
 
 
-@pytest.mark.parametrize("other", [("--against", "Sound"), ("--split", "test"), ("--search",), ("--by", "genre")])
+@pytest.mark.parametrize(
+    "other", [("--against", "Sound"), ("--split", "test"), ("--search-speed",), ("--truth", "genre")]
+)
 def test_command_rejects_options_that_it_would_ignore(tiny_library, other):
     _, err = run("evaluate", "--robustness", 2, *other, library=tiny_library.folder, expect=2)
     assert "can be combined only with --model and --json" in " ".join(err.split())

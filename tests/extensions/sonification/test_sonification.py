@@ -108,11 +108,11 @@ def test_unknown_names_are_explained(tiny_library):
 def test_command_writes_the_file_and_lists_the_pieces(tiny_library, tmp_path):
     target = tmp_path / "sound.wav"
     codeword = usual_codewords(tiny_library)[0]
-    out, _ = run("sonify", "codeword", codeword, target, "-n", 3, "--json", library=tiny_library.folder)
+    out, _ = run("sonify", "codeword", codeword, target, "--pieces", 3, "--json", library=tiny_library.folder)
     said = json.loads(out)
     assert soundfile.info(target).duration == pytest.approx(0.75, abs=1e-3)
     assert len(said["pieces"]) == 3
-    out, _ = run("sonify", "edge", "uniform:all", target, "--seconds", 1, library=tiny_library.folder)
+    out, _ = run("sonify", "edge", "uniform:all", target, "--piece-seconds", 1, library=tiny_library.folder)
     assert "uniform:all: 10 pieces written" in " ".join(out.split())
     assert soundfile.info(target).duration == pytest.approx(10, abs=0.01)
 
