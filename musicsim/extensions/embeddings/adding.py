@@ -130,11 +130,7 @@ def _check_songs(library: Library) -> ModelRecord:
 def _find_ear(library: Library, key: str, name: str) -> ModelRecord | None:
     """Return the model of a network alone, with this name if one is given."""
     return next(
-        (
-            record
-            for record in list_ears(library)
-            if record.settings["vectors"] == key and name in ("", record.name)
-        ),
+        (record for record in list_ears(library) if record.settings["vectors"] == key and name in ("", record.name)),
         None,
     )
 

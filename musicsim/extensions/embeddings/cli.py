@@ -121,8 +121,8 @@ def add_ear(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="An ONNX network, or the file of the package musicnn. By default, or with the word musicnn, the package "
-            "is downloaded after asking."
+            help="An ONNX network, or the file of the package musicnn. By default, or with the word musicnn, the "
+            "package is downloaded after asking."
         ),
     ] = None,
     library: console.LibraryOption = None,

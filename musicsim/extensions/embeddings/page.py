@@ -90,12 +90,12 @@ def draw_ear(snapshot: Snapshot, *, busy: bool) -> None:
 
 
 def _draw_musicnn(library: Library, *, busy: bool) -> None:
-    """Show the button that adds MusiCNN; if it is not installed, ask first whether to download it."""
-    place, label = st.container(), "Add MusiCNN"
+    """Show the button that adds MusiCNN; if it is not installed, first say what is downloaded."""
+    label = "Add MusiCNN"
     if find_weights() is None:
-        place, label = st.popover(label, icon=":material/hearing:"), "Download and add"
-        place.write(f"This downloads {ABOUT} from the Python Package Index.")
-    place.button(
+        label = "Download and add MusiCNN"
+        st.write(f"This downloads {ABOUT} from the Python Package Index.")
+    st.button(
         label, icon=":material/hearing:", key="models_ear_musicnn", type="primary", **off_if(busy, BUSY),
         on_click=start_job, args=(library, "ear"),
     )  # fmt: skip

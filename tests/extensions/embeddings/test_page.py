@@ -99,7 +99,7 @@ def test_damaged_vectors_do_not_break_pages_or_scans(full, mine, tmp_path, name)
         assert np.isnan(features).all()
 
 
-@pytest.mark.parametrize(("weights", "label"), [(None, "Download and add"), (Path("musicnn"), "Add MusiCNN")])
+@pytest.mark.parametrize(("weights", "label"), [(None, "Download and add MusiCNN"), (Path("musicnn"), "Add MusiCNN")])
 def test_musicnn_is_added_by_button(full, monkeypatch, weights, label):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
