@@ -102,7 +102,7 @@ def install_weights(progress: Progress = no_progress) -> Path:
     importlib.invalidate_caches()
     weights = find_weights()
     if weights is None:
-        raise LibraryError(f"MusiCNN was installed, but not for {sys.executable}: {_BY_HAND}")
+        raise LibraryError(f"MusiCNN is installed, but {sys.executable} does not find it: install it again, {_BY_HAND}")
     return weights
 
 
