@@ -1,5 +1,5 @@
 # Run `make help` for the targets.
-## make app       create the environment, install, and open the app with the demo library
+## make app       create the environment, install, and open the app with the demo library; PORT=8600
 ## make install   create the environment and install, without opening the app
 ## make check     format, lint, prose, types, import rules, and the tests that your changes can break; under two minutes
 ## make test      lint, all usual tests and one browser story per page; PYTEST_ARGS="tests/playlist -x" runs a part
@@ -40,8 +40,10 @@ PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 APP_PACKAGES = --require-hashes -r requirements.txt
 TEST_PACKAGES = --require-hashes -r requirements/test.txt
 # MusiCNN and the packages that run it. It names packages that only its code needs, so none that is named is installed.
+# The app installs from these files, too, if it was installed from a wheel.
 MUSICNN = musicsim/extensions/embeddings/assets/musicnn.txt
-EAR_PACKAGES = --no-deps --require-hashes -r requirements/ear.txt -r $(MUSICNN)
+EAR = musicsim/extensions/embeddings/assets/ear.txt
+EAR_PACKAGES = --no-deps --require-hashes -r $(EAR) -r $(MUSICNN)
 # uv takes a fraction of pip's time; if it is not available or does not find a package, pip installs.
 NEW_VENV = $(PYTHON) -m venv $(VENV) && { $(PIP) --require-hashes -r requirements/uv.txt || true; }
 install = { $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python $(1) || $(PIP) $(1); }
@@ -62,7 +64,7 @@ quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@
 app: $(VENV)/ear
 	@test -e $(VENV)/compiled || { nice -n 19 $(MAKE) --no-print-directory $(VENV)/compiled > $(VENV)/warm-up.log 2>&1 & }
 	@echo "Starting musicsim…"
-	@$(BIN)/musicsim app --demo
+	@$(BIN)/musicsim app --demo $(if $(PORT),--port $(PORT))
 
 help:
 	@sed -n 's/^## //p' Makefile
@@ -185,7 +187,7 @@ $(VENV)/compiled: $(VENV)/installed
 	@touch $@
 
 # The app also runs without the ear: if it cannot be downloaded, or this machine has no package, the next start tries again.
-$(VENV)/ear: requirements/ear.txt $(MUSICNN) $(VENV)/installed
+$(VENV)/ear: $(EAR) $(MUSICNN) $(VENV)/installed
 	@echo "Installing a learned ear (MusiCNN), once…"
 	@{ export PIP_RETRIES=1 UV_HTTP_RETRIES=1; $(call install,$(EAR_PACKAGES)); } > $(VENV)/ear.log 2>&1 && touch $@ || \
 	    echo "MusiCNN cannot be downloaded: the app compares songs by Sound, and the next start tries again (details: $(VENV)/ear.log)."
@@ -215,7 +217,7 @@ lock: $(VENV)/tested
 	sed -n 's/^requires = \["\(.*\)"\]/\1/p' pyproject.toml | $(COMPILE) --extra app -o requirements.txt pyproject.toml -
 	$(COMPILE) --constraint requirements.txt --extra app --extra docs --extra test -o requirements/test.txt pyproject.toml
 	echo uv | $(COMPILE) -o requirements/uv.txt -
-	printf 'onnx\nonnxruntime\n' | $(COMPILE) --constraint requirements/test.txt -o requirements/ear.txt -
+	printf 'onnx\nonnxruntime\n' | $(COMPILE) --constraint requirements/test.txt -o $(EAR) -
 	echo musicnn==0.1.0 | $(COMPILE) --no-deps -o $(MUSICNN) -
 	$(MAKE) $(VENV)/tested
 	$(BIN)/python -m docs.licences

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "project" / "licences.md"
 LOCKED = {
     "app": ROOT / "requirements.txt",
-    "ear": ROOT / "requirements" / "ear.txt",  # `make app` installs these, too
+    "ear": ROOT / "musicsim" / "extensions" / "embeddings" / "assets" / "ear.txt",  # `make app` installs these, too
     "tests": ROOT / "requirements" / "test.txt",
 }
 COPYLEFT = re.compile(r"GPL|General Public|MPL|Mozilla|EPL|CDDL|EUPL")

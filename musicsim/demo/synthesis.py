@@ -21,6 +21,7 @@ from musicsim.demo import effects
 from musicsim.demo.collection import SongPlan
 from musicsim.demo.composition import FIGURES, Note, Score, compose_drums, compose_score
 from musicsim.demo.drums import KITS, Kit, play_drum, play_texture, vary_kit
+from musicsim.demo.first_songs import find_sound, read_sound
 from musicsim.demo.styles import Part, Style, find_style
 from musicsim.demo.voices import PATCHES, SAMPLE_RATE, Patch, play_note, softer, sustain, vary_patch
 
@@ -311,8 +312,27 @@ def _widen(sound: Float32Array, width: float) -> None:
     sound[1] = middle - side
 
 
+def mark(plan: SongPlan) -> str:
+    """Return a text that changes whenever the sound of a plan does."""
+    return hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
+
+
+def is_packaged(plan: SongPlan) -> bool:
+    """Return whether the package contains the sound of a song, so that it need not be composed.
+
+    Examples
+    --------
+    >>> from musicsim.demo import is_packaged, plan_collection
+    >>> sum(map(is_packaged, plan_collection(seed=0)))
+    12
+    """
+    return find_sound(mark(plan)) is not None
+
+
 def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
-    """Render a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists with a tag that matches the plan.
+    """Write the song of a plan to a tagged FLAC or Ogg Vorbis file, unless the file exists with a matching tag.
+
+    The sound is rendered, except for the first songs of the demo, whose sound is part of the package.
 
     Examples
     --------
@@ -327,11 +347,12 @@ def write_song(plan: SongPlan, folder: str | os.PathLike[str]) -> Path:
     .flac True
     """
     path = Path(folder) / plan.relative_path
-    marker = hashlib.sha256(repr((VERSION, astuple(plan))).encode()).hexdigest()[:24]
+    marker = mark(plan)
     if _read_marker(path) == marker:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = _encode(plan, render(plan), marker)
+    packaged = find_sound(marker)
+    data = _encode(plan, render(plan) if packaged is None else read_sound(packaged), marker)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         temporary.write_bytes(data)
@@ -383,11 +404,11 @@ def _encode(plan: SongPlan, samples: Float32Array, marker: str) -> bytes:
     buffer.seek(0)
     tags.save(buffer)
     if ogg:
-        _number_stream(buffer)
+        number_stream(buffer)
     return buffer.getvalue()
 
 
-def _number_stream(file: io.BytesIO) -> None:
+def number_stream(file: io.BytesIO) -> None:
     """Set an Ogg stream's random serial number to 1, so that the same demo always has the same bytes."""
     from mutagen.ogg import OggPage
 

@@ -148,7 +148,12 @@ def delete_leftovers(library: Library, max_bytes: int = _MAX_LEFTOVER_BYTES) -> 
 
 
 def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
-    """Write songs in worker processes; yield their files in order."""
+    """Write songs, and yield their files: those with packaged sound at once, then the others from worker processes."""
+    for plan in filter(demo.is_packaged, plans):
+        yield demo.write_song(plan, folder)
+    plans = [plan for plan in plans if not demo.is_packaged(plan)]
+    if not plans:  # workers take seconds to start
+        return
     pool = ProcessPoolExecutor(_DEMO_WORKERS, mp_context=worker_context("musicsim.demo.synthesis"))
     try:
         yield from pool.map(demo.write_song, plans, [folder] * len(plans), chunksize=1)
@@ -158,7 +163,7 @@ def _compose(plans: Sequence[Any], folder: Path) -> Iterator[Path]:
 
 def build_demo(library: Library, *, seed: int = 0, progress: Progress) -> bool:
     """Compose and add the demo collection with its listeners; returns False if canceled. Another call resumes."""
-    progress("composing the first songs")
+    progress("adding the first songs")
     plans = demo.plan_collection(seed=seed)
     folder = demo_folder(library.folder)
     folder.mkdir(parents=True, exist_ok=True)

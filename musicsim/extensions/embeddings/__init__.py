@@ -18,7 +18,7 @@ EXTENSION = Extension(
     },
     sections=(
         Section("models", "page:draw", title="Your own vectors"),
-        Section("models", "page:draw_ear", title="A learned ear"),
+        Section("train", "page:draw_ear", title="Better ear", tab="ear", place=25),
     ),
     representations="representations:REPRESENTATIONS",
     hooks={

@@ -87,9 +87,7 @@ def add_ear(
     interrupted run resumes, and models that a former call added are kept. Raises ModelError if the network cannot be
     read, or fails.
     """
-    native = library.models.native()
-    if native is None:
-        raise ModelError("this library has no songs to describe yet: add a folder first.")
+    native = _check_songs(library)
     label = file.name
     with tempfile.TemporaryDirectory() as folder:
         tags: tuple[str, ...] = ()
@@ -121,16 +119,18 @@ def add_ear(
     return ear.id, joined.id
 
 
+def _check_songs(library: Library) -> ModelRecord:
+    """Return the model Sound; raises ModelError if there are no songs to describe."""
+    native = library.models.native()
+    if native is None:
+        raise ModelError("this library has no songs to describe yet: add a folder first.")
+    return native
+
+
 def _find_ear(library: Library, key: str, name: str) -> ModelRecord | None:
     """Return the model of a network alone, with this name if one is given."""
     return next(
-        (
-            record
-            for record in library.models.all()
-            if record.settings.get("representation") == EAR
-            and record.settings["vectors"] == key
-            and name in ("", record.name)
-        ),
+        (record for record in list_ears(library) if record.settings["vectors"] == key and name in ("", record.name)),
         None,
     )
 
@@ -150,8 +150,7 @@ def add_text(
 
     An interrupted run resumes. Raises ModelError or LibraryError if a file cannot be used, or the networks do not fit.
     """
-    if library.models.native() is None:
-        raise ModelError("this library has no songs to describe yet: add a folder first.")
+    _check_songs(library)
     with library.exclusive("reading two networks"):
         audio, text = Path(audio), Path(text)
         network = TextNetwork.at(text, Path(tokenizer))
@@ -173,9 +172,8 @@ def run_ear_job(library: Library, *, path: str = "", progress: JobProgress, **op
 
     Without a path, the network is MusiCNN, which is downloaded if it is not installed.
     """
-    if not path:
-        progress("looking for MusiCNN")
-    file = Path(path) if path else musicnn.find_weights() or musicnn.install_weights()
+    _check_songs(library)  # before a download
+    file = Path(path) if path else musicnn.find_weights() or musicnn.install_weights(progress)
     _, joined_id = add_ear(library, file, progress, **options)
     joined = library.models.get(joined_id)
     progress.outcome = (
@@ -185,6 +183,11 @@ def run_ear_job(library: Library, *, path: str = "", progress: JobProgress, **op
     )
     if file.parent == uploads_of(library):
         file.unlink(missing_ok=True)
+
+
+def list_ears(library: Library) -> list[ModelRecord]:
+    """Return the models of audio networks alone."""
+    return [record for record in library.models.all() if record.settings.get("representation") == EAR]
 
 
 def uploads_of(library: Library) -> Path:
@@ -226,4 +229,4 @@ def _is_untried(library: Library) -> bool:
     if len(states) == _MAX_TRIES or any(state != "interrupted" for state in states):
         return False
     # a restored library has models, but no jobs
-    return all(record.settings.get("representation") != EAR for record in library.models.all())
+    return not list_ears(library)

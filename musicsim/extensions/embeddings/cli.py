@@ -21,6 +21,7 @@ from musicsim.extensions.embeddings.vectors import AboutEmbedding, Matched
 from musicsim.public import refuse_visitors
 
 _STOPPED = 130
+_MUSICNN = Path("musicnn")
 
 
 def add_embedding(
@@ -128,7 +129,10 @@ def _show_added(name: str, about: AboutEmbedding, matched: Matched, *, as_json: 
 def add_ear(
     file: Annotated[
         Path | None,
-        typer.Argument(help="An ONNX network, or the package musicnn; by default, musicnn is downloaded after asking."),
+        typer.Argument(
+            help="An ONNX network, or the file of the package musicnn. By default, or with the word musicnn, the "
+            "package is downloaded after asking."
+        ),
     ] = None,
     library: console.LibraryOption = None,
     as_json: console.JsonOption = False,
@@ -157,7 +161,10 @@ def add_ear(
         musicsim models add-ear
         musicsim models add-ear musicnn-0.1.0.whl --stride 1
     """
-    source = _take_weights(yes=yes) if file is None else file.expanduser().absolute()
+    if file is None or (file == _MUSICNN and not file.exists()):
+        source = _take_weights(yes=yes)
+    else:
+        source = file.expanduser().absolute()
     options: dict[str, Any] = {"front_end": front_end, "output": output, "every": every, "model_name": name, "use": use}
     with (
         _check_numbers(),
@@ -182,7 +189,8 @@ def _take_weights(*, yes: bool) -> Path:
         return folder
     if not console.confirm(f"Download {ABOUT}?", yes=yes):
         raise LibraryError("nothing was downloaded. Use --yes to download MusiCNN, or name a file.")
-    return install_weights()
+    with console.progress_bar() as progress:
+        return install_weights(progress)
 
 
 def add_text(

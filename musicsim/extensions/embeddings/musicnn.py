@@ -8,28 +8,35 @@ installed, or installed with pip or uv. The weights are a TensorFlow checkpoint 
 import importlib
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from packaging.requirements import Requirement
 
 from musicsim import extras
 from musicsim._arrays import Float32Array
 from musicsim.errors import LibraryError, ModelError
 from musicsim.library import shorten_message
+from musicsim.progress import Progress, no_progress
 
 DOWNLOAD = "pip download --no-deps musicnn==0.1.0"
 ABOUT = "MusiCNN (29 MB, ISC license) and the packages that run it"
-_LOCK = Path(__file__).parent / "assets" / "musicnn.txt"  # `make app` installs from it, too
+_LOCKS = [Path(__file__).parent / "assets" / name for name in ("musicnn.txt", "ear.txt")]  # also for `make app`
 _RUN_BY = ("onnx", "onnxruntime")
+_LOOK_EVERY_S = 0.25
+_HASH_DIFFERS = re.compile("DO NOT MATCH THE HASHES|Hash mismatch")
+_NO_CONNECTION = re.compile("NewConnectionError|ConnectTimeout|ProxyError|NameResolutionError|error sending request")
 _BY_HAND = f"or run `{DOWNLOAD}` elsewhere and add the file: musicsim models add-ear FILE"
 TAGS = (
     "rock", "pop", "alternative", "indie", "electronic", "female vocalists", "dance", "00s", "alternative rock",
@@ -59,43 +66,95 @@ _FLOAT = 1  # DataType.DT_FLOAT
 def find_weights() -> Path | None:
     """Return the folder of the installed package musicnn; None if it or a package that runs it is missing."""
     spec = find_spec("musicnn")
-    if spec is None or not spec.submodule_search_locations or any(find_spec(name) is None for name in _RUN_BY):
+    if spec is None or not spec.submodule_search_locations or not has_runtime():
         return None
     return Path(spec.submodule_search_locations[0])
 
 
-def install_weights() -> Path:
-    """Install the weights and the packages that run them, and return the folder. Raises LibraryError if this fails."""
-    # without the packages that it names: only its code needs TensorFlow
-    _install("--no-deps", "--require-hashes", "-r", str(_LOCK))
-    if missing := _list_missing():
-        _install(*missing)
-    importlib.invalidate_caches()
-    folder = find_weights()
-    if folder is None:
-        raise LibraryError(f"MusiCNN was installed, but not for {sys.executable}: {_BY_HAND}")
-    return folder
+def has_runtime() -> bool:
+    """Return whether the packages that run MusiCNN are installed; a library may come from another machine."""
+    return all(find_spec(name) is not None for name in _RUN_BY)
 
 
-def _list_missing() -> list[str]:
-    """Return the packages that run the network and are not installed, in the versions of the extra `ear`."""
-    requirements = map(Requirement, metadata.requires("musicsim") or ())
-    extra = [one for one in requirements if one.marker is not None and one.marker.evaluate({"extra": "ear"})]
-    return [f"{one.name}{one.specifier}" for one in extra if one.name in _RUN_BY and find_spec(one.name) is None]
+def install_weights(progress: Progress = no_progress) -> Path:
+    """Install the weights and the packages that run them, and return the folder.
 
-
-def _install(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    if find_spec("pip") is None:
-        uv = shutil.which("uv")
-        if uv is None:
+    Nothing is installed before the hashes of all downloaded files were checked. `progress` may cancel the download.
+    Raises LibraryError if a file cannot be downloaded, has another hash, or cannot be installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="musicsim-ear-") as name:
+        folder = Path(name)
+        wanted = folder / "wanted.txt"
+        wanted.write_text("".join(_list_missing()), encoding="utf-8")
+        # without the packages that musicnn names: only its code needs TensorFlow
+        options = ["--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", str(wanted)]
+        if find_spec("pip") is not None:
+            pip = [sys.executable, "-m", "pip"]
+            files = folder / "files"
+            _run([*pip, "download", "--quiet", "--dest", str(files), *options], folder, progress)
+            command = [*pip, "install", "--quiet", "--no-index", "--find-links", str(files), *options]
+        elif (uv := shutil.which("uv")) is not None:
+            command = [uv, "pip", "install", "--quiet", "--python", sys.executable, *options]
+        else:
             raise LibraryError(f"MusiCNN cannot be downloaded without pip or uv: install one of them, {_BY_HAND}")
-        command = [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    environment = os.environ | {"PIP_RETRIES": "1", "UV_HTTP_RETRIES": "1"}
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment, check=False)
-    if done.returncode:
-        reason = shorten_message((done.stderr.strip() or "no reason given").splitlines()[-1].removeprefix("ERROR: "))
-        raise LibraryError(f"MusiCNN cannot be downloaded ({reason}): check the network, {_BY_HAND}")
+        progress("installing MusiCNN")
+        _run(command, folder)  # cannot be canceled, so that no package is half installed
+    importlib.invalidate_caches()
+    weights = find_weights()
+    if weights is None:
+        raise LibraryError(f"MusiCNN is installed, but {sys.executable} does not find it: install it again, {_BY_HAND}")
+    return weights
+
+
+def _list_missing() -> Iterator[str]:
+    """Yield the entries of the lock files for packages that are not installed; the others keep their versions."""
+    for lock in _LOCKS:
+        for entry in re.findall(r"^\w.*\n(?:[ ].*\n)*", lock.read_text(encoding="utf-8"), re.MULTILINE):
+            if not _is_installed(entry.split("==")[0]):
+                yield entry
+
+
+def _is_installed(name: str) -> bool:
+    return any(True for _ in metadata.distributions(name=name))
+
+
+def _run(command: list[str], folder: Path, progress: Progress | None = None) -> None:
+    """Run pip or uv with its temporary files in a folder; `progress` gets the amount that was downloaded so far."""
+    environment = os.environ | {"PIP_RETRIES": "1", "UV_HTTP_RETRIES": "1", "TMPDIR": str(folder)}
+    environment["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    with (folder / "errors.txt").open("w+", encoding="utf-8", errors="replace") as said:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=environment)
+        try:
+            while progress is not None and process.poll() is None:
+                progress(f"downloading MusiCNN: {_n_bytes(folder) >> 20:,} MB")
+                time.sleep(_LOOK_EVERY_S)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            process.wait()
+        said.seek(0)
+        if process.returncode:
+            raise LibraryError(_explain(said.read()))
+
+
+def _n_bytes(folder: Path) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):  # leaves out folders that pip has deleted
+        for name in names:
+            with suppress(OSError):  # pip has moved it
+                total += os.stat(os.path.join(parent, name)).st_size
+    return total
+
+
+def _explain(said: str) -> str:
+    if _HASH_DIFFERS.search(said):
+        return f"a downloaded file is not the one that musicsim expects (its hash differs): try again later, {_BY_HAND}"
+    if _NO_CONNECTION.search(said):
+        reason = "no connection to the package index"
+    else:
+        reason = shorten_message((said.strip() or "no reason given").splitlines()[-1].removeprefix("ERROR: "))
+    return f"MusiCNN cannot be downloaded ({reason}): check the network, {_BY_HAND}"
 
 
 def is_musicnn(path: Path) -> bool:

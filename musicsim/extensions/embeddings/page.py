@@ -8,14 +8,14 @@ import streamlit as st
 
 from musicsim.errors import MusicsimError
 from musicsim.explorer import RepresentationSettings, Snapshot, free_name
-from musicsim.extensions.embeddings.adding import describe_matches, uploads_of
-from musicsim.extensions.embeddings.musicnn import ABOUT, find_weights
+from musicsim.extensions.embeddings.adding import describe_matches, list_ears, uploads_of
+from musicsim.extensions.embeddings.musicnn import ABOUT, find_weights, has_runtime
 from musicsim.extensions.embeddings.networks import FRONT_ENDS
 from musicsim.extensions.embeddings.representations import OWN
 from musicsim.extensions.embeddings.vectors import ENDINGS, EmbeddingStore
 from musicsim.library import Library, atomic_path
 from musicsim.ui.base import Key, off_if, plain
-from musicsim.ui.components import BUSY, start_job
+from musicsim.ui.components import BUSY, start_job, stop_without_songs, watch_job
 
 _ABOUT_EAR = (
     "A network that was trained on tags of other music adds what it learned to *Sound*. In one of two collections of "
@@ -75,8 +75,33 @@ def _start_ear(library: Library, name: str, data: bytes, front_end: str) -> None
 
 
 def draw_ear(snapshot: Snapshot, *, busy: bool) -> None:
+    stop_without_songs(snapshot)
+    library = snapshot.library
     st.caption(_ABOUT_EAR)
-    _draw_musicnn(snapshot.library, busy=busy)
+    if ears := list_ears(library):
+        names = ", ".join(plain(ear.name) for ear in ears)
+        in_use = plain(library.models.get().name)
+        st.success(f"This library has the ear {names}. In use: {in_use}.", icon=":material/hearing:")
+    if not ears or not has_runtime():
+        _draw_musicnn(library, busy=busy)
+    watch_job(library, kinds=("ear",), revision=snapshot.revision)
+    with st.expander("Add another network, or a file of MusiCNN", icon=":material/upload_file:"):
+        _draw_upload(library, busy=busy)
+
+
+def _draw_musicnn(library: Library, *, busy: bool) -> None:
+    """Show the button that adds MusiCNN; if it is not installed, first say what is downloaded."""
+    label = "Add MusiCNN"
+    if find_weights() is None:
+        label = "Download and add MusiCNN"
+        st.write(f"This downloads {ABOUT} from the Python Package Index.")
+    st.button(
+        label, icon=":material/hearing:", key="models_ear_musicnn", type="primary", **off_if(busy, BUSY),
+        on_click=start_job, args=(library, "ear"),
+    )  # fmt: skip
+
+
+def _draw_upload(library: Library, *, busy: bool) -> None:
     file = st.file_uploader("Package musicnn, or an ONNX network", type=["whl", "onnx"], key="models_ear")
     if file is None:
         return
@@ -88,17 +113,5 @@ def draw_ear(snapshot: Snapshot, *, busy: bool) -> None:
         )  # fmt: skip
     st.button(
         "Add the ear", icon=":material/hearing:", key="models_ear_add", **off_if(busy, BUSY),
-        on_click=_start_ear, args=(snapshot.library, file.name, file.getvalue(), front_end),
-    )  # fmt: skip
-
-
-def _draw_musicnn(library: Library, *, busy: bool) -> None:
-    """Show the button that adds MusiCNN; if it is not installed, ask first whether to download it."""
-    place, label = st.container(), "Add MusiCNN"
-    if find_weights() is None:
-        place, label = st.popover(label, icon=":material/hearing:"), "Download and add"
-        place.write(f"This downloads {ABOUT} from the Python Package Index.")
-    place.button(
-        label, icon=":material/hearing:", key="models_ear_musicnn", **off_if(busy, BUSY),
-        on_click=start_job, args=(library, "ear"),
+        on_click=_start_ear, args=(library, file.name, file.getvalue(), front_end),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from .downloads import table_download as table_download
 from .jobs_view import BUSY as BUSY
 from .jobs_view import job_panel as job_panel
 from .jobs_view import start_job as start_job
+from .jobs_view import stop_without_songs as stop_without_songs
 from .jobs_view import watch_job as watch_job
 from .measurement import show_measurement as show_measurement
 from .model_button import use_button as use_button

@@ -103,6 +103,18 @@ def test_time_left_of_demo_is_for_all_its_songs(store, monkeypatch):
     assert all(0.9 * (24 - done) <= seconds <= (24 - done) * (done + 3) / done for done, seconds in left.items())
 
 
+def test_first_songs_of_demo_arrive_before_workers_start(store, monkeypatch):
+    start = mock.Mock(side_effect=Canceled)
+    monkeypatch.setattr(building, "ProcessPoolExecutor", start)
+    monkeypatch.setattr(building, "bring_model_up", lambda *_: True)
+    seen = []
+    monkeypatch.setattr(building, "add_stream", lambda _library, files, *_, **__: seen.append(list(files)))
+    with pytest.raises(Canceled):
+        building.build_demo(store, progress=no_progress)
+    plans = demo.plan_collection()[:12]
+    assert seen == [[demo_folder(store.folder) / plan.relative_path for plan in plans]]
+
+
 def test_demo_library_is_recognized_while_it_is_composed(store, monkeypatch):
     monkeypatch.setattr(building, "add_stream", mock.Mock(side_effect=Canceled))
     with pytest.raises(Canceled):

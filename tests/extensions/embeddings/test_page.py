@@ -99,12 +99,12 @@ def test_damaged_vectors_do_not_break_pages_or_scans(full, mine, tmp_path, name)
         assert np.isnan(features).all()
 
 
-@pytest.mark.parametrize(("weights", "label"), [(None, "Download and add"), (Path("musicnn"), "Add MusiCNN")])
+@pytest.mark.parametrize(("weights", "label"), [(None, "Download and add MusiCNN"), (Path("musicnn"), "Add MusiCNN")])
 def test_musicnn_is_added_by_button(full, monkeypatch, weights, label):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
     monkeypatch.setattr("musicsim.extensions.embeddings.page.find_weights", lambda: weights)
-    press(open_page("train", "models"), label)
+    press(open_page("train", "ear"), label)
     assert started == [("ear", {})]
 
 
@@ -112,7 +112,7 @@ def test_musicnn_is_added_by_button(full, monkeypatch, weights, label):
 def test_uploaded_network_starts_job(full, monkeypatch, name, front_end):
     started = []
     monkeypatch.setattr(jobs, "start", lambda library, kind, arguments: started.append((kind, arguments)))
-    app = open_page("train", "models")
+    app = open_page("train", "ear")
     uploader = next(one for one in app.get("file_uploader") if one.label == "Package musicnn, or an ONNX network")
     uploader.set_value((name, b"the file", "application/octet-stream")).run()
     if front_end:

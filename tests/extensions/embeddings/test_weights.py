@@ -3,13 +3,18 @@
 import base64
 import hashlib
 import io
+import re
+import socket
+import tempfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from musicsim.errors import LibraryError
 from musicsim.extensions.embeddings import cli, musicnn
 from musicsim.extensions.embeddings.musicnn import convert
+from musicsim.progress import Canceled
 from tests.command import run
 from tests.extensions.embeddings.checkpoint_files import write_wheel
 from tests.extensions.embeddings.test_musicnn import weights as make_weights
@@ -44,33 +49,100 @@ def test_installed_package_is_network_of_its_wheel(installed):
     assert convert(folder) == convert(installed)
 
 
-@pytest.mark.parametrize("obstacle", ["", "offline", "other file"])
-def test_weights_are_installed_or_error_says_what_to_do(tmp_path, monkeypatch, obstacle):
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """A folder with the package, from which the real pip installs into `target`, where Python finds it."""
     wheel, lock = write_package(tmp_path)
-    if obstacle == "offline":
-        wheel.unlink()
-    elif obstacle == "other file":
-        with zipfile.ZipFile(wheel, "a") as archive:
-            archive.writestr("musicnn/more", "")
-    target = tmp_path / "target"
-    target.mkdir()
-    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(tmp_path), "TARGET": str(target)}.items():
+    (tmp_path / "target").mkdir()
+    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(tmp_path), "TARGET": str(tmp_path / "target")}.items():
         monkeypatch.setenv(f"PIP_{name}", value)
-    monkeypatch.syspath_prepend(target)
-    monkeypatch.setattr(musicnn, "_LOCK", lock)
-    if obstacle:
-        with pytest.raises(LibraryError, match=r"cannot be downloaded.*check the network.*add-ear FILE"):
-            musicnn.install_weights()
-        assert not (target / "musicnn").exists()
+    monkeypatch.syspath_prepend(tmp_path / "target")
+    monkeypatch.setattr(musicnn, "_LOCKS", [lock])
+    # an installed package counts only if it is in the target
+    monkeypatch.setattr(musicnn, "_is_installed", lambda name: (tmp_path / "target" / name).exists())
+    return wheel
+
+
+def test_weights_are_installed_and_download_is_counted(index):
+    messages = []
+    target = index.parent / "target"
+    assert musicnn.install_weights(lambda message, *_, **__: messages.append(message)) == target / "musicnn"
+    assert messages[0].startswith("downloading MusiCNN: ")
+    assert messages[-1] == "installing MusiCNN"
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "words"),
+    [
+        ("no file", r"cannot be downloaded.*check the network.*add-ear FILE"),
+        ("offline", r"cannot be downloaded \(no connection to the package index\): check the network.*add-ear FILE"),
+        ("other file", r"its hash differs.*try again later.*add-ear FILE"),
+    ],
+)
+def test_error_says_what_to_do_and_nothing_is_installed(index, monkeypatch, obstacle, words):
+    if obstacle == "other file":
+        with zipfile.ZipFile(index, "a") as archive:
+            archive.writestr("musicnn/more", "")
     else:
-        assert musicnn.install_weights() == target / "musicnn"
+        index.unlink()
+    if obstacle == "offline":
+        monkeypatch.delenv("PIP_NO_INDEX")
+        monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{closed_port()}/simple")
+    with pytest.raises(LibraryError, match=words) as raised:
+        musicnn.install_weights()
+    assert len(str(raised.value).splitlines()) == 1
+    assert list((index.parent / "target").iterdir()) == []
 
 
-def test_command_asks_before_download(tiny_library, monkeypatch):
+def closed_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def test_canceled_download_leaves_nothing(index, monkeypatch, tmp_path):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+    def cancel(*_, **__):
+        raise Canceled
+
+    with pytest.raises(Canceled):
+        musicnn.install_weights(cancel)
+    assert list((index.parent / "target").iterdir()) == list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_only_absent_packages_are_installed(index, monkeypatch):
+    with index.with_name("musicnn.txt").open("a") as lock:
+        lock.write("numpy==0.0.1 \\\n    --hash=sha256:0123\n    # via onnx\n")
+    target = index.parent / "target"
+    monkeypatch.setattr(musicnn, "_is_installed", lambda name: name == "numpy")
+    assert musicnn.install_weights() == target / "musicnn"
+    assert not (target / "numpy").exists()
+
+
+def test_packages_that_run_network_are_locked_with_hashes():
+    lock = (Path(musicnn.__file__).parent / "assets" / "ear.txt").read_text()
+    for name in ("onnx", "onnxruntime"):
+        assert re.search(rf"^{name}==[\d.]+ \\\n    --hash=sha256:", lock, re.MULTILINE)
+
+
+@pytest.mark.long
+def test_same_command_twice_adds_one_model(tiny_library, index):
+    n_before = len(tiny_library.models.all())
+    for outcome in ("was added", "was already there"):
+        said, _ = run("models", "add-ear", "musicnn", "--yes", library=tiny_library.folder)
+        assert f"Sound and MusiCNN {outcome}" in said
+    assert len(tiny_library.models.all()) == n_before + 2
+
+
+@pytest.mark.parametrize("arguments", [(), ("musicnn",)])
+def test_command_asks_before_download(tiny_library, monkeypatch, arguments):
     monkeypatch.setattr(cli, "find_weights", lambda: None)
-    monkeypatch.setattr(cli, "install_weights", lambda: pytest.fail("downloaded without an answer"))
+    monkeypatch.setattr(cli, "install_weights", lambda _: pytest.fail("downloaded without an answer"))
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    _, problem = run("models", "add-ear", library=tiny_library.folder, expect=1)
+    _, problem = run("models", "add-ear", *arguments, library=tiny_library.folder, expect=1)
     assert "Download MusiCNN (29 MB, ISC license)" in problem
     assert "nothing was downloaded" in problem
     assert tiny_library.jobs.recent() == []
