@@ -41,6 +41,11 @@ def test_documents_state_package_version():
         assert set(re.findall(rf"{before}(\d+\.\d+\.\d+)", text, re.MULTILINE)) == {version}, name
 
 
+def test_changelog_describes_a_release_briefly():
+    sections = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## [")
+    assert max(len(section.split()) for section in sections) <= 800
+
+
 def test_metadata_agree_with_citation_and_project():
     zenodo, code = (json.loads((CHECKOUT / name).read_text(encoding="utf-8")) for name in METADATA)
     assert PROJECT["license"] == CITATION["license"]
