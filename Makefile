@@ -13,7 +13,8 @@
 ## make torture   kills, full disks and damaged files for 20 minutes; LONG=1: 3 hours
 ## make newest    all tests with the newest versions of all libraries
 ## make lock      lock the newest versions, and list them in docs/project/licences.md
-## make release   VERSION=1.1.0: test, build, commit and tag a release; DRY_RUN=1 rehearses it in a temporary clone
+## make release   VERSION=1.0.0: test, build, commit and tag a release; DRY_RUN=1 rehearses it in a temporary clone
+## make dist      build the wheel and the sdist, in dist/
 ## make clean     remove the environment and everything built
 FITS := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
@@ -58,7 +59,7 @@ CERTIFICATES = $(or $(NODE_EXTRA_CA_CERTS),$(wildcard /etc/ssl/certs/ca-certific
 quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@.log; exit $$status
 
 .PHONY: help app install check test style unit scripts stories test-all long-unit long-stories without-each processors pythons
-.PHONY: clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock release clean
+.PHONY: clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock dist release clean
 
 # The first page must not wait for the compilation, which takes about two minutes.
 app: $(VENV)/ear
@@ -222,9 +223,15 @@ lock: $(VENV)/tested
 	$(MAKE) $(VENV)/tested
 	$(BIN)/python -m docs.licences
 
+# An old build/ would add deleted modules to the wheel.
+dist: | $(BIN)/python
+	rm -rf build
+	@$(BIN)/uv build --quiet --sdist --wheel --out-dir dist || { $(PIP) build && $(BIN)/python -m build --sdist --wheel --outdir dist; }
+	@ls dist/*
+
 # SKIP_CHECKS=1 leaves `make test` out of a dry run.
 release: $(VENV)/tested
 	@$(BIN)/python -m docs.release '$(VERSION)' $(if $(DRY_RUN),--dry-run) $(if $(SKIP_CHECKS),--skip-checks)
 
 clean:
-	rm -rf $(VENV) .cache build site *.egg-info
+	rm -rf $(VENV) .cache build dist site *.egg-info

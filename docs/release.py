@@ -1,4 +1,4 @@
-"""Make a release: ``make release VERSION=1.1.0``; with ``DRY_RUN=1``, rehearse it.
+"""Make a release: ``make release VERSION=1.0.0``; with ``DRY_RUN=1``, rehearse it.
 
 All steps run in a temporary clone. Only after the last one has succeeded, the checkout gets the commit, the tag, the
 wheel and the sdist. A failure therefore leaves nothing half-done. Nothing is pushed or uploaded.
@@ -31,7 +31,7 @@ STATED = {
     "CITATION.cff": "^version: ",
     ".zenodo.json": '^  "version": "',
     "codemeta.json": '^  "version": "',
-    "README.md": r"\(version ",
+    "README.md": r"(?:\(version |musicsim-)",
     "docs/research/start_here.md": r"\(version ",
     "docs/host/install.md": "musicsim-",
 }
@@ -93,7 +93,7 @@ def _check_version(checkout: Path, version: str) -> None:
     """Raise ReleaseError unless a version has three numbers and is newer than all others."""
     number = _read_number(version)
     if number is None:
-        raise ReleaseError(f"The version {version!r} is not three numbers: write, for example, VERSION=1.1.0.")
+        raise ReleaseError(f"The version {version!r} is not three numbers: write, for example, VERSION=1.0.0.")
     known = dict.fromkeys(re.findall(r"^## \[(.+?)\]", _read_changes(checkout), re.MULTILINE), "CHANGELOG.md")
     known |= {tag.removeprefix("v"): f"the tag {tag}" for tag in _run(checkout, "git", "tag").split()}
     for name, place in known.items():

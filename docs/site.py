@@ -33,7 +33,8 @@ _DOCUMENTS = (
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "experiments/README.md", "musicsim/**/README.md",
 )  # fmt: skip
 _LINKED = (
-    "CITATION.cff", "LICENSE", "docker/Dockerfile", "docs/images/*", "docs/site.css", "docs/tour/*",
+    "CITATION.cff", "LICENSE", "docker/Dockerfile", "docker/compose.yaml", "docker/musicsim.service",
+    "docs/images/*", "docs/site.css", "docs/tour/*",
     "musicsim/hooks.py", "musicsim/public.py", "musicsim/ui/assets/icon.svg",
 )  # fmt: skip
 _ROLE = r":(?:attr|class|data|exc|func|meth|mod|obj):`~?([\w.]+)`"

@@ -7,20 +7,22 @@ from typing import Any
 
 import lazy_loader
 
+import musicsim
+
 APP_EXTRAS = ("app", "audio", "data")
 """The extra of the app, and those that it contains."""
 _CHECKOUT = Path(__file__).resolve().parents[1]
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this installation; in a checkout, it must be run in its folder.
+    """Return the command that adds an extra to this installation, to be run in the checkout or next to the wheel.
 
     The command has no absolute path, because visitors of a public demo may see it.
     """
     if not (_CHECKOUT / "pyproject.toml").exists():
-        return f"pip install 'musicsim[{extra}]'"
-    environment = Path(sys.prefix)
-    python = environment.relative_to(_CHECKOUT) / "bin/python" if environment.is_relative_to(_CHECKOUT) else "python"
+        return f"pip install 'musicsim-{musicsim.__version__}-py3-none-any.whl[{extra}]'"
+    interpreter = Path(sys.executable)
+    python = interpreter.relative_to(_CHECKOUT) if interpreter.is_relative_to(_CHECKOUT) else "python"
     return f"{python} -m pip install -e '.[{extra}]'"
 
 

@@ -46,12 +46,23 @@ def read_versions() -> dict[str, dict[str, Any]]:
         "musicsim": musicsim.__version__,
         "commit": commit(str(Path(musicsim.__file__).parent)) or "unknown",
     }
+    if (address := _read_address()) is not None:
+        system["address"] = address
     return {
         "System": system,
         "Libraries": dict(_libraries()),
         "Threads": dict(_threads()),
         "Environment": {name: os.environ[name] for name in _VARIABLES if name in os.environ},
     }
+
+
+def _read_address() -> str | None:
+    """Return the address of the project from ``[project.urls]``, once it has one."""
+    try:
+        entries = metadata.metadata("musicsim").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return dict(entry.split(", ", 1) for entry in entries).get("Repository")
 
 
 def _libraries() -> Iterator[tuple[str, str]]:

@@ -71,10 +71,10 @@ def test_methods_need_few_packages(wheel, tmp_path):
     for line in ("ms.Library('songs')", "ms.audio.load", "ms.evaluate"):
         error = _run(python, f"import musicsim as ms; {line}").stderr.splitlines()[-1]
         assert "needs the package" in error
-        assert "pip install 'musicsim[" in error
+        assert f"pip install '{wheel.name}[" in error
     program = subprocess.run([python.with_name("musicsim"), "--help"], capture_output=True, text=True, check=False)
     assert program.returncode == 1
-    assert "pip install 'musicsim[app]'" in program.stderr
+    assert f"pip install '{wheel.name}[app]'" in program.stderr
     assert len(program.stderr.splitlines()) == 1
 
 

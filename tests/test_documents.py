@@ -12,7 +12,7 @@ from experiments.support.tables import BLOCK, documents, tables, updated
 
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in documents()}
 FIGURES = PAGES["docs/research/figures.md"]
-_NOWHERE = r"/OWNER/|musicsim\[[a-z]"
+_NOWHERE = r"/OWNER/|musicsim\[[a-z]|pipx? install musicsim|uvx musicsim"
 EXPERIMENT = re.compile(r"experiments\.([a-z]\w*)")
 
 
@@ -56,9 +56,9 @@ def test_stored_results_record_seed_protocol_and_machine():
 
 
 def test_texts_name_no_address_or_package_that_does_not_exist():
-    """musicsim is not on a package index, and has no public repository yet; `install_command` names an extra."""
+    """musicsim is not on a package index, and has no public repository yet."""
     listed = subprocess.run(["git", "grep", "-nE", _NOWHERE], cwd=ROOT, capture_output=True, text=True, check=False)
     if listed.returncode > 1:
         pytest.skip("this copy is not a git checkout")
-    own = ("pyproject.toml", "tests/test_bare_environment.py", "tests/test_documents.py", "tests/test_extras.py")
+    own = ("pyproject.toml", "tests/test_documents.py", "tests/test_references.py")
     assert [line for line in listed.stdout.splitlines() if not line.startswith(own)] == []

@@ -13,13 +13,13 @@ _PRINT = "from musicsim.extras import install_command; print(install_command('mp
 def _command_of_copy(folder: Path) -> str:
     """Return the command that a copy of the module in a folder prints."""
     (folder / "musicsim").mkdir()
-    (folder / "musicsim" / "__init__.py").touch()
+    (folder / "musicsim" / "__init__.py").write_text('__version__ = "1.2.3"')
     shutil.copy(musicsim.extras.__file__, folder / "musicsim")
     return subprocess.check_output([sys.executable, "-c", _PRINT], cwd=folder, text=True).strip()
 
 
-def test_installed_copy_names_the_package(tmp_path):
-    assert _command_of_copy(tmp_path) == "pip install 'musicsim[mpd]'"
+def test_installed_copy_names_the_wheel(tmp_path):
+    assert _command_of_copy(tmp_path) == "pip install 'musicsim-1.2.3-py3-none-any.whl[mpd]'"
 
 
 def test_checkout_is_installed_again_with_the_extra(tmp_path):

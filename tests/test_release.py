@@ -24,6 +24,7 @@ PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"
 CITATION = yaml.load((CHECKOUT / "CITATION.cff").read_text(encoding="utf-8"), yaml.BaseLoader)
 VERSION = "99.0.0"  # newer than any version to come
 UNRELEASED = "## [Unreleased]\n"
+RELEASED = "## [98.0.0] - 2026-01-01\n\n- All.\n"
 PASS, FAIL = ("true",), ("false",)
 
 
@@ -33,16 +34,24 @@ def test_documents_state_package_version():
     assert CITATION["version"] == version
     changes = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+)\](?: - (.+))?$", changes, re.MULTILINE)
-    assert headings[:2] == [("Unreleased", ""), (version, CITATION.get("date-released", "not released"))]
+    released = [(version, CITATION["date-released"])] if "date-released" in CITATION else []
+    assert headings[:2] == [("Unreleased", ""), *released]
     for name, before in STATED.items():
         text = (CHECKOUT / name).read_text(encoding="utf-8")
         assert set(re.findall(rf"{before}(\d+\.\d+\.\d+)", text, re.MULTILINE)) == {version}, name
 
 
+def test_changelog_describes_a_release_briefly():
+    sections = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## [")
+    assert max(len(section.split()) for section in sections) <= 800
+
+
 def test_metadata_agree_with_citation_and_project():
     zenodo, code = (json.loads((CHECKOUT / name).read_text(encoding="utf-8")) for name in METADATA)
     assert PROJECT["license"] == CITATION["license"]
-    released = CITATION.get("date-released")
+    released, address = CITATION.get("date-released"), PROJECT.get("urls", {}).get("Repository")
+    assert CITATION.get("repository-code") == address
+    source = {"identifier": address, "relation": "isSupplementTo", "resource_type": "software"}
     assert zenodo == {
         "title": CITATION["title"],
         "upload_type": "software",
@@ -53,7 +62,7 @@ def test_metadata_agree_with_citation_and_project():
         "keywords": CITATION["keywords"],
         "language": "eng",
         "version": CITATION["version"],
-    } | ({"publication_date": released} if released else {})
+    } | ({"publication_date": released} if released else {}) | ({"related_identifiers": [source]} if address else {})
     assert code == {
         "@context": "https://w3id.org/codemeta/3.0",
         "@type": "SoftwareSourceCode",
@@ -65,7 +74,7 @@ def test_metadata_agree_with_citation_and_project():
         "programmingLanguage": "Python",
         "runtimePlatform": f"Python {PROJECT['requires-python']}",
         "version": CITATION["version"],
-    } | ({"datePublished": released} if released else {})
+    } | ({"datePublished": released} if released else {}) | ({"codeRepository": address} if address else {})
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -88,7 +97,9 @@ def project(tmp_path):
     code = folder / "codemeta.json"  # as after an earlier release
     code.write_text(code.read_text().replace('  "version"', '  "datePublished": "2020-01-01",\n  "version"'))
     changes = folder / "CHANGELOG.md"
-    changes.write_text(changes.read_text().replace(UNRELEASED, f"{UNRELEASED}\n### Added\n\n- A new page.\n\n"))
+    changes.write_text(
+        changes.read_text().replace(UNRELEASED, f"{UNRELEASED}\n### Added\n\n- A new page.\n\n{RELEASED}")
+    )
     git(folder, "init", "--quiet", "--initial-branch", BRANCH)
     git(folder, "config", "user.name", "tests")
     git(folder, "config", "user.email", "tests@localhost")
@@ -128,14 +139,12 @@ def tag_newer_version(project: Path) -> None:
 
 
 def remove_entries(project: Path) -> None:
-    (project / "CHANGELOG.md").write_text(
-        f"# Changelog\n\n{UNRELEASED}\n### Added\n\n## [1.0.0] - not released\n\n- All.\n"
-    )
+    (project / "CHANGELOG.md").write_text(f"# Changelog\n\n{UNRELEASED}\n### Added\n\n{RELEASED}")
     commit_all(project)
 
 
 def remove_section(project: Path) -> None:
-    (project / "CHANGELOG.md").write_text("# Changelog\n\n## [1.0.0] - not released\n\n- All.\n")
+    (project / "CHANGELOG.md").write_text(f"# Changelog\n\n{RELEASED}")
     commit_all(project)
 
 
@@ -154,8 +163,8 @@ def remove_citation(project: Path) -> None:
         (remove_section, VERSION, r"no entries under \[Unreleased\]"),
         (remove_citation, VERSION, r"README\.md has no text like"),
         (tag_newer_version, VERSION, r"not newer than 99\.0\.1 \(the tag v99\.0\.1\): choose a higher version"),
-        (None, musicsim.__version__, r"not newer than [\d.]+ \(CHANGELOG\.md\)"),
-        (None, "1.1", r"'1\.1' is not three numbers: write, for example, VERSION=1\.1\.0"),
+        (None, "98.0.0", r"not newer than 98\.0\.0 \(CHANGELOG\.md\)"),
+        (None, "1.1", r"'1\.1' is not three numbers: write, for example, VERSION=1\.0\.0"),
         (None, "099.0.0", "'099.0.0' is not three numbers"),
         (None, "", "'' is not three numbers"),
     ],

@@ -1,6 +1,7 @@
 """Versions that users can print."""
 
 import re
+from email.message import Message
 from importlib import metadata
 
 import musicsim as ms
@@ -16,6 +17,15 @@ def test_versions_of_python_libraries_and_threads_are_printed(capsys, monkeypatc
     assert re.search(r"^ +numba: \d+ threads$", said, re.MULTILINE)
     assert re.search(r"^ +openblas: \d+ threads \(", said, re.MULTILINE)
     assert re.search(r"^ +OMP_NUM_THREADS: 1$", said, re.MULTILINE)
+
+
+def test_address_comes_from_the_installed_package(monkeypatch):
+    about = Message()
+    monkeypatch.setattr(metadata, "metadata", lambda _name: about)
+    assert "address" not in read_versions()["System"]
+    about["Project-URL"] = "Changelog, https://example.org/changes"
+    about["Project-URL"] = "Repository, https://example.org/musicsim"
+    assert read_versions()["System"]["address"] == "https://example.org/musicsim"
 
 
 def test_each_required_library_has_a_version():

@@ -6,6 +6,7 @@ started again; songs that it has already stored are not analyzed twice.
 """
 
 import contextlib
+import ctypes
 import logging
 import os
 import subprocess
@@ -27,6 +28,7 @@ _log = logging.getLogger(__name__)
 START_WITHIN_S = 30.0
 _STARTING = 0  # stored instead of a process id until the process has started
 _COMMANDS = {b"run-job", b"add", b"scan", b"demo", b"train", b"models"}  # commands that run jobs
+_SYNCHRONIZE, _WAIT_TIMEOUT = 0x100000, 0x102  # constants of the Windows API
 MAX_KEPT = 100  # number of jobs whose output and charts are kept
 _CORE_KINDS = {
     "add": JobKind("job_process:_add", "Adding songs", unit="file", uses_pool=True),
@@ -84,6 +86,7 @@ def _start_process(library: Library, job_id: int) -> None:
             stderr=subprocess.STDOUT,
             cwd=Path(musicsim.__file__).parents[1],  # so that Python finds a checkout that is not installed
             start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same for Windows
         )
     library.jobs.update(job_id, pid=process.pid)
     children.append(process)
@@ -93,7 +96,8 @@ children: list[subprocess.Popen[bytes]] = []
 """Processes of jobs that this process started."""
 
 
-def _alive(job: Job) -> bool:
+def is_alive(job: Job) -> bool:
+    """Return whether the process of a job is running, or about to start."""
     if job.pid is None or job.pid == os.getpid():
         return True
     if job.pid == _STARTING:
@@ -101,17 +105,29 @@ def _alive(job: Job) -> bool:
     own = next((child for child in children if child.pid == job.pid), None)
     if own is not None:
         return own.poll() is None  # also reaps the child if it has ended
-    try:
-        os.kill(job.pid, 0)
-    except ProcessLookupError:
+    return _is_running_on_windows(job.pid) if sys.platform == "win32" else _is_running(job.pid)
+
+
+def _is_running_on_windows(pid: int) -> bool:
+    """Return whether a process is running. On Windows, ``os.kill`` with 0 would send Ctrl+C instead of asking."""
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    handle = kernel.OpenProcess(_SYNCHRONIZE, False, pid)
+    if not handle:
         return False
-    except PermissionError:
-        return True
-    return _is_running(job.pid)
+    try:
+        return bool(kernel.WaitForSingleObject(handle, 0) == _WAIT_TIMEOUT)
+    finally:
+        kernel.CloseHandle(handle)
 
 
 def _is_running(pid: int) -> bool:
     """Return whether a process is running a job, and is neither a zombie nor a different process with the same id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
     process = Path(f"/proc/{pid}")
     try:
         command = (process / "cmdline").read_bytes()
@@ -131,7 +147,7 @@ def active(library: Library) -> list[Job]:
     """
     line = []
     for job in library.jobs.active():
-        if _alive(job):
+        if is_alive(job):
             line.append(job)
             continue
         with contextlib.suppress(StorageError):  # the library is read-only

@@ -1,6 +1,5 @@
 """Bundles, called snapshot files on the pages: a library for visitors in one file, without the music."""
 
-import fcntl
 import json
 import logging
 import os
@@ -53,7 +52,9 @@ _BUNDLE = copy_kind(
     ". Download it again, or write a new one.",
     mode=0o644,
 )
-_IN_USE, _UNPACKING = ".used", ".lock"  # endings of lock files, for folders in use and folders being unpacked
+# endings of a bundle's path and of locks: for readers of the unpacked folder, and for the process that unpacks it
+_SOURCE, _READERS, _UNPACKING = ".used", ".readers", ".lock"
+_MARKS = "marks.lock"  # held for a moment, while a reader is added or unused folders are removed
 _BITRATE = 96_000  # bitrate of excerpts
 _SONGS_AT_ONCE = 1000
 _META = {"schema_version", "revision", "settings", "colours"}  # the only keys allowed in the table `meta`
@@ -186,16 +187,13 @@ def open_bundle(file: Path, progress: Progress) -> Iterator[Path]:
     library_name = file.name.removesuffix(ENDING) or "library"
     with file.open("rb") as stream:
         home = folder / _key(file, os.fstat(stream.fileno()))
-        used = _mark_used(home, file)
-        try:
+        with _reading(home, file):
             if not home.exists():
                 with storage.writing_to(folder), filelock.FileLock(home.with_suffix(_UNPACKING)):
                     if not home.exists():
                         _unpack(stream, file, home, library_name, progress)
             _remove_unused(folder)
             yield home / library_name
-        finally:
-            os.close(used)
 
 
 def _key(file: Path, status: os.stat_result) -> str:
@@ -214,27 +212,36 @@ def _unpack(stream: BinaryIO, file: Path, home: Path, library_name: str, progres
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _mark_used(home: Path, file: Path) -> int:
-    """Mark a folder as in use until the returned descriptor is closed; the mark contains the bundle's path."""
-    mark = home.with_suffix(_IN_USE)
-    while True:
-        descriptor = os.open(mark, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
-        with suppress(FileNotFoundError):  # another process removed the mark before it was locked
-            if os.fstat(descriptor).st_ino == mark.stat().st_ino:
-                os.pwrite(descriptor, os.fsencode(file), 0)
-                return descriptor
-        os.close(descriptor)
+@contextmanager
+def _reading(home: Path, file: Path) -> Iterator[None]:
+    """Keep all processes from removing a folder within the block, and note which bundle it is from."""
+    with storage.writing_to(home.parent), filelock.FileLock(home.with_name(_MARKS)):
+        home.with_suffix(_SOURCE).write_bytes(os.fsencode(file))
+        readers = filelock.ReadWriteLock(home.with_suffix(_READERS))
+        readers.acquire_read()
+    try:
+        yield
+    finally:
+        readers.release()
 
 
 def _remove_unused(folder: Path) -> None:
-    for mark in folder.glob(f"*{_IN_USE}"):
-        with suppress(OSError), mark.open("rb") as stream:  # fails if the folder is in use or the mark is unreadable
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            file = Path(os.fsdecode(stream.read()))
-            if file.is_file() and _key(file, file.stat()) == mark.stem:
-                continue
-            for unpacked_folder in (mark.with_suffix(""), mark.with_name(f".{mark.stem}")):
-                shutil.rmtree(unpacked_folder, ignore_errors=True)
-            mark.with_suffix(_UNPACKING).unlink(missing_ok=True)
-            mark.unlink()
+    """Remove the folders of bundles that were changed or moved, unless a process reads them."""
+    with suppress(OSError), filelock.FileLock(folder / _MARKS):
+        for source in folder.glob(f"*{_SOURCE}"):
+            file = Path(os.fsdecode(source.read_bytes()))
+            if not (file.is_file() and _key(file, file.stat()) == source.stem):
+                _remove_unread(source.with_suffix(""))
+
+
+def _remove_unread(home: Path) -> None:
+    readers = filelock.ReadWriteLock(home.with_suffix(_READERS))
+    try:
+        readers.acquire_write(blocking=False)
+    except (filelock.Timeout, RuntimeError):  # another process reads it, or this one does
+        return
+    for folder in (home, home.with_name(f".{home.name}")):
+        shutil.rmtree(folder, ignore_errors=True)
+    readers.close()  # Windows does not delete open files
+    for ending in (_UNPACKING, _READERS, _SOURCE):
+        home.with_suffix(ending).unlink(missing_ok=True)

@@ -193,6 +193,14 @@ def run_job(_library: Library, *, name: str, progress: Any) -> bool:
     return run_experiment(name, progress)
 
 
+def _end(process: subprocess.Popen[str], signal_name: str) -> None:
+    """Send a signal to a process and its children; Windows has no signals for groups, so there only to the process."""
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, getattr(signal, signal_name))
+    else:
+        process.kill()
+
+
 @contextlib.contextmanager
 def _start(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
     """Start an experiment in a process, and end the process and its children after the block."""
@@ -209,10 +217,10 @@ def _start(checkout: Path, name: str, out: IO[str], options: Sequence[str]) -> I
     try:
         yield process
     finally:
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        for signal_name in ("SIGTERM", "SIGKILL"):
             if process.poll() is not None:
                 break
-            os.killpg(process.pid, number)  # the group includes worker processes
+            _end(process, signal_name)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_PATIENCE_S)
         assert process.stderr is not None

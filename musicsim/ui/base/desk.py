@@ -36,7 +36,7 @@ _MAX_TASKS = 100
 def release_memory() -> None:
     """Return freed memory, and the memory of mapped files, to the operating system."""
     release_pages()
-    with suppress(OSError, AttributeError):  # not every C library has this function
+    with suppress(OSError, AttributeError, TypeError):  # glibc has this function, others may not
         ctypes.CDLL(None).malloc_trim(0)
 
 

@@ -310,7 +310,7 @@ def test_hostile_member_is_rejected_without_leftovers(file, tmp_path, caches, wh
     ):
         pass
     assert "\n" not in str(caught.value)
-    assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".lock")]
+    assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".readers", ".lock")]
     assert not list(tmp_path.glob("**/x.json"))
 
 
@@ -411,7 +411,7 @@ def test_too_many_empty_parts_are_rejected(file, tmp_path, caches):
     ):
         pass
     assert max(written) < 20_000
-    assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".lock")]
+    assert not [path for path in caches.rglob("*") if path.suffix not in (".used", ".readers", ".lock")]
 
 
 @pytest.mark.long
