@@ -11,7 +11,7 @@ EXTENSION = Extension(
     },
     commands={
         "index": Command(
-            "cli:index", "Push the songs to the index server in MUSICSIM_INDEX (docs/host/search_server.md).", "Host"
+            "cli:index", "Push the songs to the index server in MUSICSIM_INDEX (docs/host/cluster.md).", "Host"
         )
     },
 )
