@@ -99,13 +99,7 @@ def test_benchmark_replaces_only_addresses_paths_and_a_limit(tmp_path):
     documented = [line.partition("#")[0].strip() for block in read_configurations() for line in block.splitlines()]
     kept = [line.partition("#")[0].strip() for line in text.splitlines()]
     assert {line.partition(" ")[0] for line in documented if line not in kept} == {
-        *(
-            "listen",
-            "server_name",
-            "ssl_certificate",
-            "ssl_certificate_key",
-            "limit_conn",
-        ),
+        *("listen", "server_name", "ssl_certificate", "ssl_certificate_key", "limit_conn"),
         *("proxy_set_header", "proxy_pass", "server"),
     }
 
