@@ -18,11 +18,23 @@ from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = (
-    "audio", "codebook", "demo", "evaluation", "gaussians", "hashing", "kernels", "library", "metric", "mixtures",
-    "order", "playlist", "relevance", "search",
-)  # fmt: skip
-"""Packages whose stubs list what is public."""
+PACKAGES = {
+    "audio": ("load", "Sound", "analyze_sound", "describe"),
+    "codebook": ("Codebook",),
+    "demo": ("plan_collection", "write_song", "write_listening"),
+    "evaluation": ("query_scores", "bootstrap_pairs", "ArtistSplit"),
+    "gaussians": ("GaussianEmbedding", "fit_embedding"),
+    "hashing": ("RankHash",),
+    "kernels": ("ppk_kernel", "gmm_kernel", "harmony_kernel", "rhythm_kernel"),
+    "library": ("Library", "Song"),
+    "metric": ("MLR", "MLRCV", "MultipleKernelMLR", "GMML", "LGMML", "WCCN"),
+    "mixtures": ("SongMixtures", "fit_mixtures"),
+    "order": ("PartialOrderEmbedding", "LinearPartialOrderEmbedding"),
+    "playlist": ("PlaylistModel", "Playlist", "Hypergraph", "build_edges"),
+    "relevance": ("Relevance",),
+    "search": ("tune", "ExactIndex", "SpillForest", "HammingIndex", "MutualProximity"),
+}
+"""Packages whose stubs list what is public, with the names that their pages begin with."""
 EXPLORER = (
     "refresh.refresh", "refresh.learned_model", "refresh.model_catalogue", "refresh.map_layout", "snapshot.snapshot",
     "search.query", "playlists.walk", "evaluation.quality", "requests.filters", "requests.playlist",
@@ -116,8 +128,13 @@ def _convert_output(output: dict[str, Any]) -> str:
 
 def _describe_package(package: str) -> str:
     stub = (ROOT / "musicsim" / package / "__init__.pyi").read_text(encoding="utf-8")
-    names = ", ".join(re.findall(r" as (\w+)$", stub, re.MULTILINE))
-    return f"# musicsim.{package}\n\n::: musicsim.{package}\n    options:\n      members: [{names}]\n"
+    names = dict.fromkeys([*PACKAGES[package], *re.findall(r" as (\w+)$", stub, re.MULTILINE)])
+    parts = [f"# musicsim.{package}", f"::: musicsim.{package}\n    options:\n      members: false"]
+    return "\n\n".join([*parts, *(_describe_name(f"musicsim.{package}.{name}") for name in names)]) + "\n"
+
+
+def _describe_name(name: str) -> str:
+    return f"::: {name}\n    options:\n      show_root_heading: true\n      show_root_toc_entry: true"
 
 
 def _describe_explorer_module(name: str) -> str:

@@ -20,3 +20,14 @@ def assert_same(printed: str, stored: str) -> None:
     assert NUMBER.sub(" # ", printed).split() == NUMBER.sub(" # ", stored).split()
     for number, before in zip(NUMBER.findall(printed), NUMBER.findall(stored), strict=True):
         assert float(number) == pytest.approx(float(before), abs=find_tolerance(before)), printed
+
+
+def assert_shows(printed: str, shown: str) -> None:
+    """Check that the shown lines are printed, in their order; numbers are close, and “…” stands for anything."""
+    lines = iter(printed.splitlines())
+    for line in filter(None, map(str.strip, shown.splitlines())):
+        pattern = re.escape(NUMBER.sub(" # ", line)).replace("…", ".*")
+        found = next((one for one in lines if re.fullmatch(pattern, NUMBER.sub(" # ", one.strip()))), None)
+        assert found is not None, f"{line!r} is not printed:\n{printed}"
+        if "…" not in line:
+            assert_same(found, line)

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 
-from docs.site import write_pages
+from docs.site import PACKAGES, write_pages
 
 CHECKOUT = Path(__file__).parents[1]
 CONFIG = CHECKOUT / "zensical.toml"
@@ -109,3 +109,22 @@ def test_docstring_references_and_equations_are_rendered(pages):
     assert "<math" in pages["docs/research/mlr/index.html"]
     left = {name for name, html in pages.items() if re.search(r":(?:class|func|meth|attr|data|mod):<code>", html)}
     assert left == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_page_of_package_begins_with_its_main_names(pages, package):
+    page = pages[f"docs/api/{package}/index.html"]
+    names = re.findall(rf'<h2 id="musicsim\.{package}\.(\w+)"', page)
+    assert names[: len(PACKAGES[package])] == list(PACKAGES[package])
+
+
+def test_pages_of_the_tour_lead_to_the_next(pages):
+    footer = re.compile(r'<footer class="md-footer">.*', re.DOTALL)
+    (_, last), (_, following) = [next(iter(entry.items())) for entry in find_listen_pages()[:2]]
+    found = footer.search(pages[f"{last.removesuffix('.md')}/index.html"])
+    assert f"../{Path(following).stem}/" in found[0]
+
+
+def find_listen_pages() -> list[dict[str, str]]:
+    """Return the entries of *Listen* in the navigation."""
+    return next(entry["Listen"] for entry in PROJECT["nav"] if "Listen" in entry)

@@ -31,6 +31,7 @@ def served(
     folder: Path | None = None,
     before: Callable[[int], object] = lambda port: None,
     log: IO[bytes] | None = None,
+    scheme: str = "http",
     **environment: str,
 ) -> Iterator[tuple[str, psutil.Process]]:
     """Start a server; yield its address and its process.
@@ -49,7 +50,7 @@ def served(
         stdout=log or subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
     )
-    address = f"http://127.0.0.1:{port}"
+    address = f"{scheme}://127.0.0.1:{port}"
     try:
         until = time.monotonic() + _PATIENCE_S
         while True:

@@ -1,12 +1,18 @@
-"""nginx in front of several processes of the app, with the configuration of docs/host/proxy.md."""
+"""nginx in front of several processes of the app, with the configuration of docs/host/proxy.md.
 
+Addresses, the paths of the certificate and one limit are replaced; no line is left out.
+"""
+
+import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
+from unittest import mock
 
 import psutil
 
@@ -38,18 +44,17 @@ def read_configurations() -> tuple[str, str]:
     return servers, upstream
 
 
-def build_configuration(folder: Path, address: str, processes: Sequence[str]) -> str:
-    """Return the documented configuration, with this proxy address and without its certificate."""
+def build_configuration(folder: Path, port: int, processes: Sequence[str]) -> str:
+    """Return the documented configuration for this port, with a certificate in the folder."""
     servers, upstream = read_configurations()
     text = f"{upstream}{servers}"
-    text = re.sub(r"server \{\s+listen 80;.*?\n\}\n", "", text, flags=re.DOTALL)
-    text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.MULTILINE)
-    text = re.sub(r"^ *server 127\.0\.0\.1:\d+;\n", "", text, flags=re.MULTILINE)
     listed = "".join(f"    server {process};\n" for process in processes)
+    text = re.sub(r"(^ *server 127\.0\.0\.1:\d+;\n)+", listed, text, flags=re.MULTILINE)
     for found, put in (
-        ("hash $visitor consistent;\n", f"hash $visitor consistent;\n{listed}"),
-        ("listen 443 ssl http2;", f"listen {address};"),
-        ("server_name music.example;", "server_name _;"),
+        ("listen 80;", f"listen unix:{folder}/http;"),
+        ("listen 443 ssl http2;", f"listen 127.0.0.1:{port} ssl http2;"),
+        ("/etc/letsencrypt/live/music.example", str(folder)),
+        ("server_name music.example;", "server_name 127.0.0.1;"),
         # all simulated visitors are on this machine: they say their address themselves
         ("limit_conn musicsim_pages 20;", "limit_conn musicsim_pages 1000;"),
         ("X-Forwarded-For $remote_addr;", "X-Forwarded-For $http_x_forwarded_for;"),
@@ -63,11 +68,23 @@ def build_configuration(folder: Path, address: str, processes: Sequence[str]) ->
     return _FRAME.format(folder=folder, servers=text)
 
 
+def write_certificate(folder: Path) -> Path:
+    """Write a certificate of this machine and its key, as Let's Encrypt names them; return the certificate."""
+    certificate = folder / "fullchain.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=music.example",
+         "-addext", "subjectAltName=IP:127.0.0.1,DNS:music.example",
+         "-keyout", folder / "privkey.pem", "-out", certificate],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return certificate
+
+
 @contextmanager
 def balanced(
     command: Sequence[str], n: int, log: IO[bytes] | None = None
 ) -> Iterator[tuple[str, list[psutil.Process]]]:
-    """Start `n` servers behind nginx; yield the address and the server processes.
+    """Start `n` servers behind nginx; yield the address, whose certificate Python trusts, and the server processes.
 
     `command` starts one of them, and `log` takes their output, as in :func:`served`.
     """
@@ -81,7 +98,8 @@ def balanced(
 
         def configure(port: int) -> None:
             processes = [address.removeprefix("http://") for address, _ in servers]
-            file.write_text(build_configuration(Path(folder), f"127.0.0.1:{port}", processes))
+            file.write_text(build_configuration(Path(folder), port, processes))
 
-        with served([nginx, "-p", folder, "-c", str(file)], before=configure) as (address, _):
+        held.enter_context(mock.patch.dict(os.environ, SSL_CERT_FILE=str(write_certificate(Path(folder)))))
+        with served([nginx, "-p", folder, "-c", str(file)], before=configure, scheme="https") as (address, _):
             yield address, [process for _, process in servers]

@@ -118,7 +118,7 @@ class Session:
 async def session(address: str, **headers: str) -> AsyncIterator[Session]:
     """Open a session of the app at an address, and close it; `headers` go with every request."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    if cookies := await asyncio.to_thread(_first_cookies, urlsplit(address).netloc, headers):
+    if cookies := await asyncio.to_thread(_first_cookies, address, headers):
         headers["Cookie"] = cookies
     async with open_socket(address, headers) as connection:
         yield Session(connection, address, headers)
@@ -136,9 +136,11 @@ def open_socket(address: str, headers: dict[str, str]) -> connect:
     )
 
 
-def _first_cookies(host: str, headers: dict[str, str]) -> str:
+def _first_cookies(address: str, headers: dict[str, str]) -> str:
     """Return the cookies that the page sets before the stream opens: a proxy identifies its visitors by them."""
-    connection = http.client.HTTPConnection(host, timeout=_PATIENCE_S)
+    parts = urlsplit(address)
+    connect_to = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}[parts.scheme]
+    connection = connect_to(parts.netloc, timeout=_PATIENCE_S)
     try:
         connection.request("GET", "/", headers=headers)
         answer = connection.getresponse()

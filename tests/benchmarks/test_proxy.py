@@ -4,18 +4,37 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("psutil", reason="the extra bench is not installed")
 
-from benchmarks.support.proxy import HOSTING_PAGE, NGINX, build_configuration, read_configurations
+from benchmarks.support.proxy import (
+    HOSTING_PAGE,
+    NGINX,
+    balanced,
+    build_configuration,
+    read_configurations,
+    write_certificate,
+)
 from musicsim.api.pages import pages_per_address
 
 nginx = next((found for name in NGINX if (found := shutil.which(name))), None)
 ISOLATED = ("unshare", "--user", "--map-root-user", "--mount", "--net", "--")
 ACCOUNTS = ("root", "www-data", "nginx")
+ANSWER = """
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.headers.get("X-Forwarded-Proto", "").encode())
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
 
 
 def can_isolate() -> bool:
@@ -35,11 +54,7 @@ def root(tmp_path) -> Path:
         (etc / file).write_text("".join(map(form.format, ACCOUNTS)))
     certificate = etc / "letsencrypt" / "live" / "music.example"
     certificate.mkdir(parents=True)
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=music.example",
-         "-keyout", certificate / "privkey.pem", "-out", certificate / "fullchain.pem"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    write_certificate(certificate)
     for folder in ("log/nginx", "run", "lib/nginx"):
         (tmp_path / folder).mkdir(parents=True)
     return tmp_path
@@ -68,20 +83,25 @@ def test_nginx_limits_pages_before_app_does(monkeypatch):
     assert int(limit) < pages_per_address()
 
 
-@pytest.mark.skipif(nginx is None, reason="nginx is not installed")
-def test_nginx_accepts_configuration_of_benchmark(tmp_path):
-    (tmp_path / "nginx.conf").write_text(build_configuration(tmp_path, "127.0.0.1:8999", ["127.0.0.1:8501"]))
-    checked = subprocess.run(
-        [nginx, "-t", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], capture_output=True, text=True, check=False
-    )
-    assert checked.returncode == 0, checked.stderr
+@pytest.mark.skipif(None in (nginx, shutil.which("openssl")), reason="nginx or openssl is not installed")
+def test_benchmark_reaches_processes_through_nginx_over_tls():
+    command = [sys.executable, "-c", ANSWER, "{port}"]
+    with balanced(command, 2) as (address, servers), urllib.request.urlopen(f"{address}/_stcore/stream") as answer:
+        assert address.startswith("https://")
+        assert answer.read() == b"https"
+        assert len(servers) == 2
 
 
-def test_configuration_lists_processes_without_certificate(tmp_path):
-    text = build_configuration(tmp_path, "127.0.0.1:8999", ["127.0.0.1:1", "127.0.0.1:2"])
+def test_benchmark_replaces_only_addresses_paths_and_a_limit(tmp_path):
+    text = build_configuration(tmp_path, 8999, ["127.0.0.1:1", "127.0.0.1:2"])
     assert "server 127.0.0.1:1;\n    server 127.0.0.1:2;\n}" in text
     assert "8501" not in text
-    assert "ssl" not in text
+    documented = [line.partition("#")[0].strip() for block in read_configurations() for line in block.splitlines()]
+    kept = [line.partition("#")[0].strip() for line in text.splitlines()]
+    assert {line.partition(" ")[0] for line in documented if line not in kept} == {
+        *("listen", "server_name", "ssl_certificate", "ssl_certificate_key", "limit_conn"),
+        *("proxy_set_header", "proxy_pass", "server"),
+    }
 
 
 @pytest.mark.skipif(shutil.which("caddy") is None, reason="Caddy is not installed")

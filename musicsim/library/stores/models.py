@@ -20,7 +20,8 @@ from musicsim.library.db import Archive, CachedValue, Changes, Tables, Write, sc
 from musicsim.library.disk.arrays import RowFile
 
 MAX_NAME = 60
-NATIVE_KIND, CODEWORDS_KIND = "native", "codewords"
+NATIVE_KIND = "native"
+CODEWORDS_KIND = "codewords"
 BUILT_IN = (NATIVE_KIND, CODEWORDS_KIND)
 """Kinds of the built-in models; every library has one model of each kind."""
 MIN_ARCHIVED = 50_000  # minimum number of songs for a cache file; reading fewer rows takes only a tenth of a second

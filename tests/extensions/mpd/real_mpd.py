@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,11 +34,8 @@ audio_output {{
 class RealMpd:
     """An MPD whose database holds the music of a folder. :meth:`client` connects to it."""
 
-    def __init__(self, home: Path, music: Path) -> None:
-        self.socket, self._home = home / "socket", home
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+    def __init__(self, home: Path, music: Path, port: int, enter: Sequence[str]) -> None:
+        self.socket, self._home, self.port, self._enter = home / "socket", home, port or find_free_port(), enter
         (home / "playlists").mkdir()
         (home / "mpd.conf").write_text(_CONFIGURATION.format(music=music, home=home, port=self.port))
         self._process = None
@@ -49,7 +46,7 @@ class RealMpd:
 
     def start(self) -> None:
         """Start MPD, and wait until it answers."""
-        command = ["mpd", "--no-daemon", self._home / "mpd.conf"]
+        command = [*self._enter, "mpd", "--no-daemon", self._home / "mpd.conf"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(self._answers)
 
@@ -80,16 +77,23 @@ class RealMpd:
             client.disconnect()
 
 
+def find_free_port() -> int:
+    """Return a port of the loopback that nothing listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @contextmanager
-def real_mpd(music: Path) -> Iterator[RealMpd]:
-    """Run MPD, or skip the test if it is not installed."""
+def real_mpd(music: Path, *, port: int = 0, enter: Sequence[str] = ()) -> Iterator[RealMpd]:
+    """Run MPD on a free port or this one, after the command `enter`; skip the test if it is not installed."""
     pytest.importorskip("mpd", reason="python-mpd2 is not installed")
     if shutil.which("mpd") is None:
         if os.environ.get("CI"):
             pytest.fail("mpd is not installed (apt: mpd)")
         pytest.skip("mpd is not installed (apt: mpd)")
     with tempfile.TemporaryDirectory(prefix="mpd-") as home:  # the names of sockets are limited to a short length
-        mpd = RealMpd(Path(home), music)
+        mpd = RealMpd(Path(home), music, port, enter)
         try:
             yield mpd
         finally:

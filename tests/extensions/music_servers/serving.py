@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -41,11 +41,12 @@ def playlist_songs(client: Subsonic, list_id: str) -> list[str]:
 
 
 @contextmanager
-def supysonic(state: Path, music: Path) -> Iterator[Supysonic]:
-    """Run Supysonic over a folder of music."""
+def supysonic(state: Path, music: Path, *, port: int = 0, enter: Sequence[str] = ()) -> Iterator[Supysonic]:
+    """Run Supysonic over a folder of music, on a free port or this one; `enter` is a command before its own."""
+    program = "tests.extensions.music_servers.supysonic_process"
     state.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.extensions.music_servers.supysonic_process", str(state), str(music)],
+        [*enter, sys.executable, "-m", program, str(state), str(music), str(port)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=(state / "log").open("w"),

@@ -1,7 +1,8 @@
 """A Subsonic server over a folder of music.
 
-Run ``python -m tests.extensions.music_servers.supysonic_process STATE MUSIC``. It prints its port, and scans the folder
-again for every line of input. Users: anna (an administrator) and ben, with their passwords in PASSWORDS.
+Run ``python -m tests.extensions.music_servers.supysonic_process STATE MUSIC PORT``; port 0 is a free one. It prints its
+port, and scans the folder again for every line of input. Users: anna (an administrator) and ben, with their passwords
+in PASSWORDS.
 """
 
 import sys
@@ -18,7 +19,7 @@ def _scan() -> None:
     scanner.run()
 
 
-def main(state: Path, music: Path) -> None:
+def main(state: Path, music: Path, port: int) -> None:
     """Serve until the process is killed."""
     from supysonic import db, web
     from supysonic.config import DefaultConfig
@@ -39,7 +40,7 @@ def main(state: Path, music: Path) -> None:
         FolderManager.add("music", str(music))
         _scan()
         db.close_connection()
-    server = make_server("127.0.0.1", 0, app, threaded=True)
+    server = make_server("127.0.0.1", port, app, threaded=True)
     print(server.port, flush=True)  # noqa: T201
     import threading
 
@@ -53,4 +54,4 @@ def main(state: Path, music: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))
