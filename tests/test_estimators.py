@@ -83,8 +83,8 @@ WEIGHTS = (
     "check_sample_weights_shape",
 )
 AS_QUERIES = {
-    "check_sample_weight_equivalence_on_dense_data": "a weight counts a song as a query only; a repeated row is also one "
-    "more song to rank"
+    "check_sample_weight_equivalence_on_dense_data": "a weight counts a song as a query only; a repeated row is also "
+    "one more song to rank"
 }
 
 KERNELS = "fits kernels of songs, not rows of numbers"
