@@ -4,7 +4,7 @@
 ## make check     format, lint, prose, types, import rules, and the tests that your changes can break; under two minutes
 ## make test      lint, all usual tests and one browser story per page; PYTEST_ARGS="tests/playlist -x" runs a part
 ## make test-all  the tests that `make test` leaves out: long stories, other processors and Pythons, a clean Debian, damage,
-##                each extension removed in turn; PARTS="long-unit damage" runs some of them
+##                the blocks of the documents, each extension removed in turn; PARTS="long-unit damage" runs some of them
 ## make format    format the code and fix what ruff can fix
 ## make docs      the documentation as a site, in site/; warnings are errors
 ## make pictures  the pictures of the pages, from the demo; MUSIC=folder: also those of real recordings; PARTS="listen tour"
@@ -58,8 +58,8 @@ CERTIFICATES = $(or $(NODE_EXTRA_CA_CERTS),$(wildcard /etc/ssl/certs/ca-certific
 # Run a part of the tests in the background of others: print its output when it has ended.
 quietly = @$(1) > $(VENV)/$@.log 2>&1; status=$$?; echo "--- $@"; cat $(VENV)/$@.log; exit $$status
 
-.PHONY: help app install check test style unit scripts stories test-all long-unit long-stories without-each processors pythons
-.PHONY: clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock dist release clean
+.PHONY: help app install check test style unit scripts stories test-all long-unit long-stories printed without-each processors
+.PHONY: pythons clean-root damage lint format pictures bench reproduce docs torture rivals citation newest lock dist release clean
 
 # The first page must not wait for the compilation, which takes about two minutes.
 app: $(VENV)/ear
@@ -96,13 +96,16 @@ stories:
 	$(call quietly,$(STORIES) "browser and not long")
 
 test-all: $(VENV)/browser
-	@$(MAKE) --no-print-directory --keep-going -j2 $(or $(PARTS),long-stories long-unit without-each damage processors pythons clean-root)
+	@$(MAKE) --no-print-directory --keep-going -j2 $(or $(PARTS),long-stories long-unit printed without-each damage processors pythons clean-root)
 
 long-unit:
-	$(call quietly,$(UNIT) "not browser and long")
+	$(call quietly,$(UNIT) "not browser and long and not printed")
 
 long-stories:
 	$(call quietly,$(STORIES) "browser and long")
+
+printed:
+	$(call quietly,$(RUN) -q -p no:cacheprovider -m printed tests/test_printed_blocks.py)
 
 without-each:
 	$(call quietly,$(BIN)/python -m tests.without)

@@ -35,6 +35,7 @@ OUTPUT = re.compile(r"\s*(?:The last line prints:|It prints:)?\s*^ *```text\n(.*
 # A page and the beginning of its block, and why it does not run here.
 REASONS = {
     ("README.md", "make app"): "installs packages from an index: `make clean-root` runs it",
+    ("README.md", "make dist"): "installs packages from an index: tests/test_wheel.py builds the wheel",
     ("docs/listen/queries.md", "fast dark -metal"): "words for a search box: tests/explorer/test_words.py",
     ("docs/connect/extensions.md", '"""Long songs'): "a file: tests/test_own_extensions.py runs it",
     ("docs/connect/extensions.md", "[build-system]"): "a file: tests/test_own_extensions.py builds it",
@@ -131,6 +132,7 @@ def test_every_reason_and_file_has_one_block():
     assert sorted(block.key for block in BLOCKS if block.key[0]) == sorted({**REASONS, **FILES})
 
 
+@pytest.mark.printed
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("page", "block"),

@@ -36,7 +36,7 @@ _GUESSES, _PER_S = 10, 60.0  # wrong tokens of one address, and the time in whic
 _MOST_ADDRESSES = 10_000
 _MARK = "__checks_token__"
 _STYLE = (
-    "body{font:1rem/1.5 system-ui;max-width:26rem;margin:20vh auto;padding:0 1rem;color-scheme:light dark}"
+    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui;max-width:26rem;margin:20vh auto;padding:0 1rem}"
     "input,button{font:inherit;padding:.5rem;box-sizing:border-box;width:100%;margin-top:.5rem}"
 )
 
