@@ -30,7 +30,7 @@ FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 VARIABLE = re.compile(r"\bMUSICSIM_[A-Z_]*[A-Z]\b")
 OF_OTHERS = {"--force"}  # options of other programs that documents name alone: of pipx and uv
 SCRIPTS = ("benchmarks", "docs", "experiments", "tests", "torture")
-READERS = ("musicsim", "benchmarks", "tests/browser")  # of environment variables
+READERS = ("musicsim", "benchmarks", "tests")  # of environment variables
 
 
 def list_commands(command: Any, name: str = "musicsim") -> Iterator[tuple[str, Any]]:
