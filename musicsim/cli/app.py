@@ -103,8 +103,7 @@ def run_app(
         bool, typer.Option(help="With --host: ask other machines for the token in the printed address.")
     ] = True,
     new_token: Annotated[
-        bool,
-        typer.Option("--new-token", help="Make a new token, so that the addresses printed before do not open the app."),
+        bool, typer.Option("--new-token", help="Create a new token; the old token becomes invalid.")
     ] = False,
     allow_host: Annotated[
         list[str] | None,
