@@ -5,6 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from musicsim.extensions.daily.mixes import SOURCE
+from musicsim.extensions.daily.options import read_settings
 from musicsim.library import Library
 from musicsim.library.stores.playlists import OWN_PLAYLISTS
 from tests.browser.actions import IDLE, play_slowly, player_plays, visit
@@ -26,8 +27,11 @@ def test_new_files_and_mixes_arrive_by_themselves(page, address, home):
         expect(page.get_by_text("Mixes of about an hour")).to_be_visible()
         assert "First" not in titles_of(library), "it is off by default"
         page.locator(".st-key-daily_automatic").get_by_text("New mixes every day").click()
+        until(lambda: read_settings(library).automatic)
         visit(page, address, "library", "?section=folders")
-        page.locator("[class*=st-key-daily_watch_]").filter(has_text="Watch").last.locator("label").first.click()
+        # by its name, because the page may still show only the folder that was there before
+        page.locator("[class*=st-key-daily_watch_][class*=more-music]").locator("label").first.click()
+        until(lambda: read_settings(library).watches(folder))
         until(lambda: "First" in titles_of(library))
         until(lambda: library.playlists(source=SOURCE))
         mixes = library.playlists(source=SOURCE)
