@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -22,6 +23,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from musicsim.api.budgets import address_of
 from musicsim.errors import AddressError
 from musicsim.library.disk.arrays import update_private
 from musicsim.own_extensions import FOLDER
@@ -111,7 +113,7 @@ class TokenGate:
         scheme, _, bearer = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             sent.append(bearer.strip())
-        client = scope["client"][0] if scope["client"] else ""
+        client = address_of(scope)
         if sent and self._wrong.are_too_many(client):
             return PlainTextResponse("too many wrong tokens: wait a minute.", 429, {"Retry-After": str(int(_PER_S))})
         if not any(map(self._is_token, sent)):
@@ -124,19 +126,17 @@ class TokenGate:
 
 
 class _WrongTokens:
-    """Times of the wrong tokens of each address, in the last minute."""
+    """Times of the last wrong tokens of each of the most recent addresses."""
 
     def __init__(self) -> None:
-        self._times: dict[str, deque[float]] = {}
+        self._times = lru_cache(_MOST_ADDRESSES)(lambda _address: deque[float](maxlen=_GUESSES))
 
     def are_too_many(self, client: str) -> bool:
-        times = self._times.get(client, ())
-        return sum(time.monotonic() - then < _PER_S for then in times) >= _GUESSES
+        times = self._times(client)
+        return len(times) == _GUESSES and time.monotonic() - times[0] < _PER_S
 
     def add(self, client: str) -> None:
-        if len(self._times) >= _MOST_ADDRESSES:
-            self._times.clear()
-        self._times.setdefault(client, deque(maxlen=_GUESSES)).append(time.monotonic())
+        self._times(client).append(time.monotonic())
 
 
 def _enter(scope: Scope, token: str, parameters: list[tuple[str, str]]) -> Response:
