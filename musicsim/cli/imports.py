@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, show
+from musicsim.cli.console import JsonOption, LibraryOption, echo, emit, errors, open_library, progress_bar, report, show
 from musicsim.errors import StoreLockedError
 from musicsim.explorer import render_fields
 from musicsim.explorer.playlists.fit import refit_walks
@@ -53,7 +53,7 @@ def import_listening(
     with open_library(library) as lib:
         if undo is not None:
             entry = lib.listening.undo(undo)
-            emit(_entry_json(entry)) if as_json else echo(f"import {entry.id} ({entry.name}) was undone.")
+            report(_entry_json(entry), f"import {entry.id} ({entry.name}) was undone.", as_json=as_json)
             return
         seen, done = _import(lib, files or [], as_format, listener, encoding, None if dry_run else min_score or 2.0)
     result = _preview_json(seen) | {"import": done.import_id if done else None, "dry_run": dry_run}

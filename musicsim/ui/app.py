@@ -16,6 +16,7 @@ from starlette.routing import Route
 from musicsim import __version__, logs
 from musicsim.api import Guard, TokenGate, Visitors, filter_routes, path_prefix, read_allowed_hosts, routes
 from musicsim.api.streams import MessageDialect
+from musicsim.api.token_gate import VARIABLE
 from musicsim.blas import one_blas_thread
 from musicsim.explorer import default_folder
 from musicsim.explorer.search.uploads import VISITORS_MB
@@ -118,7 +119,7 @@ def app_options() -> dict[str, Any]:
             page_paths=frozenset(route.path for route in pages),
         )  # fmt: skip
         middleware.append(limits)
-    elif token := os.environ.get("MUSICSIM_TOKEN"):
+    elif token := os.environ.get(VARIABLE):
         middleware.append(Middleware(TokenGate, token=token, routes=answered))
     middleware.append(Middleware(MessageCache))  # after the limits, which delay requests
     return {"routes": answered, "middleware": middleware, "on_script_error": show_error, "lifespan": _lifespan}
